@@ -1,0 +1,58 @@
+# The tests: one GoogleTest binary, and scripts. Adding a file is enough: all lists are globs.
+#   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/**/*.cc   -> affpcl_tests
+#   tests/cli/*.py          a script each, called with the path of the program; exit 77 = skipped; _*.py are helpers
+enable_testing()
+include(GoogleTest)
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS affpcl/*_test.cc tests/*_test.cc examples/*.cc)
+configure_file(cmake/source_dir.cc.in ${generated_dir}/tests/source_dir.cc @ONLY)
+
+add_executable(affpcl_tests ${test_sources} ${generated_dir}/tests/source_dir.cc)
+affpcl_flags(affpcl_tests)
+target_link_libraries(affpcl_tests PRIVATE affpcl affpcl_private GTest::gtest_main Threads::Threads)
+target_precompile_headers(affpcl_tests PRIVATE
+  <gtest/gtest.h> <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <span> <string>
+  <string_view> <vector>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(affpcl_tests PRIVATE -fpch-preprocess)  # without it ccache gives up on precompiled headers
+endif()
+gtest_discover_tests(affpcl_tests
+  DISCOVERY_MODE PRE_TEST
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+  PROPERTIES TIMEOUT 300)
+
+function(affpcl_script_test name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()
+
+affpcl_script_test(layers ${affpcl_python} tests/layers.py)
+affpcl_script_test(layers_self_test ${affpcl_python} tests/layers.py --self-test)
+
+if(AFFPCL_CLI)
+  file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.py)
+  list(FILTER cli_tests EXCLUDE REGEX "/_[^/]*$")
+  foreach(script IN LISTS cli_tests)
+    cmake_path(GET script STEM name)
+    affpcl_script_test(cli_${name} ${affpcl_python} ${script} $<TARGET_FILE:affpcl_cli>)
+  endforeach()
+
+  # The contract other people's scripts rely on, where its checker lies beside this tree.
+  set(contract ${PROJECT_SOURCE_DIR}/../shared/contract/check)
+  if(EXISTS ${contract})
+    affpcl_script_test(contract ${affpcl_python} ${contract} $<TARGET_FILE:affpcl_cli>)
+  endif()
+endif()
+
+affpcl_script_test(install ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR})
+list(JOIN instrument " " consumer_flags)
+set_tests_properties(install PROPERTIES
+  ENVIRONMENT "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER};CXXFLAGS=${consumer_flags}")
+
+find_program(GCOVR_PROGRAM gcovr)
+mark_as_advanced(GCOVR_PROGRAM)
+if(AFFPCL_COVERAGE AND GCOVR_PROGRAM)  # after ctest --preset coverage
+  add_custom_target(coverage_report
+    COMMAND ${GCOVR_PROGRAM} --root ${PROJECT_SOURCE_DIR} --filter affpcl/ --exclude ".*_test\\.cc" --print-summary
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+endif()

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Installs a build into a temporary place, builds the project beside this file against it, and runs that.
+# usage: run.sh BUILD_DIR      (environment: CMAKE, CXX, CXXFLAGS, as the build had them)
+set -euo pipefail
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+cmake=${CMAKE:-cmake}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+"$cmake" -S "$here" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
+"$cmake" --build "$work/build"
+"$work/build/consumer"
+if [ -e "$work/prefix/bin/affpcl" ]; then
+  "$work/prefix/bin/affpcl" --help >/dev/null
+fi
+# Nothing of the tests or of private headers may have been installed.
+if find "$work/prefix" -name '*_test*' -o -name '*-inl.h' | grep .; then
+  echo "installed, but should not be (above)"
+  exit 1
+fi

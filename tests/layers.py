@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Checks the shape of the source tree: who includes whom, and that the library is silent.
+
+usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
+       layers.py --self-test   plants one violation of each kind in a temporary tree and sees that it is reported
+
+1. affpcl/ is a stack of layers; a file includes only its own layer and those before it.
+2. Nothing under affpcl/ includes cli/, examples/, bench/ or python/; only tests include tests/.
+3. Public headers (affpcl/**/*.h except *-inl.h and *_test.h) include the standard library and affpcl headers, no more.
+4. Library code neither prints nor ends the process.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+LAYERS = "base math random problem density algorithm runtime data fit study".split()
+OUTSIDE = ("cli", "examples", "bench", "python")
+
+STANDARD = set("""
+    algorithm any array atomic barrier bit bitset charconv chrono codecvt compare complex concepts condition_variable
+    coroutine deque exception execution filesystem format forward_list fstream functional future initializer_list
+    iomanip ios iosfwd iostream istream iterator latch limits list locale map memory memory_resource mutex new numbers
+    numeric optional ostream queue random ranges ratio regex scoped_allocator semaphore set shared_mutex
+    source_location span sstream stack stdexcept stop_token streambuf string string_view strstream syncstream
+    system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant
+    vector version cassert cctype cerrno cfenv cfloat cinttypes climits clocale cmath csetjmp csignal cstdarg cstddef
+    cstdint cstdio cstdlib cstring ctime cuchar cwchar cwctype""".split())
+
+# What a library must not do. Members of that name (token.exit()) and other namespaces' are somebody else's.
+LOUD = [(re.compile(pattern), what) for pattern, what in (
+    (r"\bstd::w?(?:cout|cerr|clog)\b", "writes to a standard stream"),
+    (r"\b(?:stdout|stderr)\b", "writes to a standard stream"),
+    (r"(?<![\w.>:])(?:std::)?(?:printf|vprintf|puts|putchar|perror)\s*\(", "writes to a standard stream"),
+    (r"\bfmt::print\s*\(\s*(?:FMT_\w+\s*\(\s*)?\"", "writes to a standard stream"),
+    (r"#\s*include\s*<iostream>", "includes <iostream>"),
+    (r"(?<![\w.>:])(?:std::|::)?(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\(", "ends the process"),
+)]
+
+TOKEN = re.compile(r"""
+    //[^\n]* | /\*.*?\*/                                  # comments
+  | R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"                        # raw strings
+  | "(?:\\.|[^"\\\n])*" | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'  # strings, characters (not digit separators)
+""", re.S | re.X)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|"[^"\n]+")', re.M)
+
+
+def blank(text, strings):
+    """text without comments, and without the inside of strings if asked; line numbers stay."""
+    def gap(match):
+        token = match.group()
+        lines = "\n" * token.count("\n")
+        if token.startswith(("//", "/*")):
+            return " " + lines
+        return '""' + lines if strings else token
+    return TOKEN.sub(gap, text)
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
+def layer_of(path):
+    """The layer of affpcl/math/blocks.h is 'math'; files directly in affpcl/ have none."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "affpcl" and len(parts) > 2 else None
+
+
+def check_include(path, name, quoted):
+    """Why path may not include name, or None."""
+    test = re.search(r"_test\.(cc|h)$", path)
+    public = path.endswith(".h") and not test and not path.endswith("-inl.h")
+    top = name.split("/")[0]
+    own = layer_of(path)
+    if "/" in name and top in OUTSIDE:
+        return f"the library includes {top}/"
+    if "/" in name and top == "tests" and not test:
+        return "only tests include tests/"
+    if top == "affpcl" and "/" in name:
+        theirs = layer_of(name)
+        if theirs is None and name != "affpcl/version.h" and own is not None:
+            return f"a layer includes {name}, which stands above all layers"
+        if theirs is not None and theirs not in LAYERS:
+            return f"includes {name}, whose folder is no layer"
+        if own in LAYERS and theirs is not None and LAYERS.index(theirs) > LAYERS.index(own):
+            return f"{own} includes {name}, but {theirs} is a later layer"
+        if not test and re.search(r"_test\.h$", name):
+            return f"includes the test header {name}"
+        if public and name.endswith("-inl.h"):
+            return f"a public header includes {name}, which is not installed"
+        return None
+    if public and (quoted or name not in STANDARD):
+        return f"a public header includes {name}, neither standard nor affpcl/..."
+    return None
+
+
+def check(root):
+    """All violations below root, as 'path:line: why'."""
+    found = []
+    root = pathlib.Path(root)
+    files = sorted(f for f in (root / "affpcl").rglob("*") if f.suffix in (".h", ".cc"))
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        layer = layer_of(path)
+        if layer is not None and layer not in LAYERS:
+            found.append(f"{path}:1: folder {layer} is no layer (they are: {', '.join(LAYERS)})")
+        source = file.read_text(encoding="utf-8")
+        text = blank(source, strings=False)
+        for match in INCLUDE.finditer(text):
+            name, quoted = match.group(1)[1:-1], match.group(1)[0] == '"'
+            why = check_include(path, name, quoted)
+            if why:
+                found.append(f"{path}:{line_of(text, match.start(1))}: {why}")
+        if not re.search(r"_(test|bench)\.(cc|h)$", path):
+            text = blank(source, strings=True)
+            for pattern, what in LOUD:
+                for match in pattern.finditer(text):
+                    token = match.group().strip()
+                    found.append(f"{path}:{line_of(text, match.start())}: library code {what}: {token}")
+    return found, len(files)
+
+
+def self_test():
+    """Each file holds one violation, except those expected to be fine."""
+    fine = {
+        "affpcl/base/error.h": "#include <string>\n#include <affpcl/version.h>\n",
+        "affpcl/math/a.h": '#pragma once\n#include "affpcl/base/error.h"\n// #include "cli/x.h"\n/* std::cout */\n',
+        "affpcl/math/a.cc": '#include "affpcl/math/a.h"\n#include <Eigen/Dense>\n#include "hwy/highway.h"\n'
+                            'int f(char* p) { return std::snprintf(p, 3, "std::cerr exit(1)"); }\n'
+                            "int big = 1'000'000; // printf(\nvoid g(T t) { t.exit(); on_exit(); }\n",
+        "affpcl/math/a-inl.h": "#include <hwy/highway.h>\n",
+        "affpcl/math/a_test.cc": '#include <gtest/gtest.h>\n#include "tests/source_dir.h"\n#include <iostream>\n'
+                                 "void f() { std::cout << 1; }\n",
+        "affpcl/math/a_bench.cc": "#include <benchmark/benchmark.h>\n",
+        "affpcl/study/s.cc": '#include "affpcl/fit/f.h"\n#include "affpcl/base/error.h"\n',
+        "affpcl/affpcl.h": '#include "affpcl/study/s.h"\n',
+    }
+    bad = {
+        "affpcl/math/up.h": '#include "affpcl/random/streams.h"\n',
+        "affpcl/base/up.cc": "int x;\n#  include <affpcl/study/spec.h>\n",
+        "affpcl/math/up_test.cc": '#include "affpcl/problem/p.h"\n',
+        "affpcl/math/umbrella.cc": '#include "affpcl/affpcl.h"\n',
+        "affpcl/study/cli.cc": '#include "cli/main.h"\n',
+        "affpcl/study/helper.cc": '#include "tests/source_dir.h"\n',
+        "affpcl/study/test_header.cc": '#include "affpcl/math/a_test.h"\n',
+        "affpcl/misc/stray.cc": "int x;\n",
+        "affpcl/base/stray.cc": '#include "affpcl/misc/x.h"\n',
+        "affpcl/math/inl.h": '#include "affpcl/math/a-inl.h"\n',
+        "affpcl/math/relative.h": '#include "a.h"\n',
+        **{f"affpcl/math/third{i}.h": f"#include <{name}>\n" for i, name in enumerate(
+            ("Eigen/Dense", "hwy/highway.h", "fmt/format.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",
+             "Random123/philox.h", "boost/math/distributions/students_t.hpp", "gtest/gtest.h"))},
+        **{f"affpcl/math/loud{i}.cc": f"int x;\n{line}\n" for i, line in enumerate(
+            ("void f() { std::cout << 1; }", "void f() { std::cerr << 1; }", 'void f() { printf("x"); }',
+             'void f() { std::printf("x"); }', 'void f() { std::fprintf(stderr, "x"); }', 'void f() { fmt::print("x"); }',
+             "void f() { std::abort(); }", "void f() { exit(1); }", "void f() { std::exit (1); }",
+             "void f() { std::terminate(); }", "#include <iostream>"))},
+        "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
+    }
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in {**fine, **bad}.items():
+            file = pathlib.Path(root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        found, _ = check(root)
+    reported = [line.split(":")[0] for line in found]
+    wrong = [f"not reported: {p}" for p in bad if p not in reported]
+    wrong += [f"reported, but fine: {line}" for line in found if line.split(":")[0] in fine]
+    wrong += [f"reported more than once: {p}" for p in sorted(set(reported)) if reported.count(p) > 1]
+    return wrong, len(bad)
+
+
+def main(args):
+    if args == ["--self-test"]:
+        wrong, count = self_test()
+        print("\n".join(wrong) or f"layers: all {count} planted violations are reported, and nothing else")
+        return bool(wrong)
+    if len(args) > 1 or (args and args[0].startswith("-")):
+        print(__doc__)
+        return 2
+    root = pathlib.Path(args[0]) if args else pathlib.Path(__file__).resolve().parent.parent
+    found, count = check(root)
+    if not count:
+        found = [f"no sources below {root}/affpcl"]
+    print("\n".join(found) or f"layers: {count} files are in order")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
