@@ -1,0 +1,116 @@
+#include "affpcl/math/blocks.h"
+
+#include <algorithm>
+#include <new>
+
+namespace affpcl {
+namespace {
+
+// Calls f(row of a) with the row spread out if all agents share it, so that every loop below is
+// over 64 plain numbers.
+template <class F>
+void each_row(In a, F f) {
+  alignas(64) double spread[kLanes];
+  for (int r = 0; r < a.rows; ++r) {
+    if (a.width == 1) {
+      std::fill_n(spread, kLanes, a.p[r]);
+      f(r, static_cast<const double*>(spread));
+    } else {
+      f(r, a.row(r));
+    }
+  }
+}
+
+}  // namespace
+
+Field Layout::add(std::string_view name, int rows) {
+  const Field f{rows_, rows};
+  fields_.push_back({std::string(name), f});
+  rows_ += rows;
+  return f;
+}
+
+void Buffer::Free::operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+
+Buffer::Buffer(std::size_t size)
+    : p_(size == 0
+             ? nullptr
+             : static_cast<double*>(::operator new[](size * sizeof(double), std::align_val_t{64}))),
+      size_(size) {
+  std::fill_n(p_.get(), size, 0.0);
+}
+
+Store::Store(int rows, std::int64_t agents)
+    : rows_(rows),
+      agents_(agents),
+      data_(static_cast<std::size_t>(blocks_of(agents) * rows * kLanes)) {}
+
+Agents Store::block(std::int64_t b) const {
+  return {lanes_of(b, agents_), data_.data() + b * rows_ * kLanes};
+}
+
+Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n}; }
+
+double* Scratch::numbers(std::size_t n) {
+  n = (n + 7) / 8 * 8;  // keeps every piece on a 64-byte line
+  while (chunk_ < chunks_.size() && used_ + n > chunks_[chunk_].size()) ++chunk_, used_ = 0;
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max<std::size_t>(n, 1 << 14));
+  double* p = chunks_[chunk_].data() + used_;
+  used_ += n;
+  return p;
+}
+
+void copy(In from, Out to) {
+  each_row(from, [&](int r, const double* a) { std::copy_n(a, kLanes, to.row(r)); });
+}
+
+void fill(Out to, double value) {
+  std::fill_n(to.p, static_cast<std::ptrdiff_t>(to.rows) * kLanes, value);
+}
+
+void subtract(In a, In b, Out to) {
+  each_row(a, [&](int r, const double* x) {
+    double* y = to.row(r);
+    if (b.width == 1) {
+      const double v = b.p[r];
+      for (int l = 0; l < kLanes; ++l) y[l] = x[l] - v;
+    } else {
+      const double* v = b.row(r);
+      for (int l = 0; l < kLanes; ++l) y[l] = x[l] - v[l];
+    }
+  });
+}
+
+void add_scaled(Out y, double a, In x) {
+  each_row(x, [&](int r, const double* v) {
+    double* w = y.row(r);
+    for (int l = 0; l < kLanes; ++l) w[l] += a * v[l];
+  });
+}
+
+void descend(Out x, In step, In g) {
+  each_row(step, [&](int, const double* alpha) {
+    for (int r = 0; r < x.rows; ++r) {
+      double* w = x.row(r);
+      const double* v = g.row(r);
+      if (g.width == 1) {
+        for (int l = 0; l < kLanes; ++l) w[l] -= alpha[l] * v[0];
+      } else {
+        for (int l = 0; l < kLanes; ++l) w[l] -= alpha[l] * v[l];
+      }
+    }
+  });
+}
+
+void squared_distance(In a, In b, Out one_row) {
+  double* sum = one_row.row(0);
+  std::fill_n(sum, kLanes, 0.0);
+  each_row(a, [&](int r, const double* x) {
+    for (int l = 0; l < kLanes; ++l) {
+      const double diff = x[l] - b.at(r, l);
+      sum[l] += diff * diff;
+    }
+  });
+}
+
+}  // namespace affpcl

@@ -1,0 +1,158 @@
+// Agents live in blocks of 64. A quantity of a block is double[rows][64]: agents fastest, lanes
+// beyond the last agent padded. docs/decisions/002-blocks.md has the measurement behind the layout.
+//
+// Memory is declared (Layout), the runtime owns it (Store), algorithms see one block at a time
+// (Agents, Centre, Mean). So slicing, saving, hashing and sharding are written once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affpcl {
+
+inline constexpr int kLanes = 64;  // agents in a block
+inline constexpr int kLeaf = 256;  // agents in a leaf of the sum (sum_tree.h): four blocks
+
+struct Lanes {  // which agents a block holds
+  std::int64_t first;
+  int count;  // at most kLanes
+};
+
+// rows x width numbers, read only. Width 1 is one column that all agents of the block share (x^c,
+// theta^c).
+struct In {
+  const double* p = nullptr;
+  int rows = 0;
+  int width = kLanes;
+  const double* row(int r) const { return p + static_cast<std::ptrdiff_t>(r) * width; }
+  double at(int r, int lane) const { return row(r)[width == 1 ? 0 : lane]; }
+};
+
+struct Out {  // rows x 64 numbers to write
+  double* p = nullptr;
+  int rows = 0;
+  double* row(int r) const { return p + static_cast<std::ptrdiff_t>(r) * kLanes; }
+  operator In() const { return {p, rows, kLanes}; }  // NOLINT: what was written can be read
+};
+
+struct Field {  // where a declared quantity lives
+  int at = 0, rows = 0;
+};
+
+// The list of what a thing keeps per agent, or once at the centre.
+class Layout {
+ public:
+  Field add(std::string_view name, int rows);
+  int rows() const { return rows_; }
+  struct Named {
+    std::string name;
+    Field field;
+  };
+  const std::vector<Named>& fields() const { return fields_; }
+
+ private:
+  std::vector<Named> fields_;
+  int rows_ = 0;
+};
+
+struct Product {  // a summed psi g': p x d numbers, row major
+  int at = 0, p = 0, d = 0;
+};
+
+// What one round adds up over agents: plain rows and products psi g'.
+class SumLayout {
+ public:
+  Field add(std::string_view name, int rows) { return layout_.add(name, rows); }
+  Product add_product(std::string_view name, int p, int d) {
+    return {layout_.add(name, p * d).at, p, d};
+  }
+  int size() const { return layout_.rows(); }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  Layout layout_;
+};
+
+struct Agents {  // the declared state of one block
+  Lanes lanes{};
+  double* p = nullptr;
+  Out operator[](Field f) const { return {p + static_cast<std::ptrdiff_t>(f.at) * kLanes, f.rows}; }
+};
+
+struct Centre {  // the declared central state; one column
+  double* p = nullptr;
+  In operator[](Field f) const { return {p + f.at, f.rows, 1}; }
+  std::span<double> mutate(Field f) const { return {p + f.at, static_cast<std::size_t>(f.rows)}; }
+};
+
+struct Mean {  // what the round's sum came to, divided by the number of agents
+  const double* p = nullptr;
+  In operator[](Field f) const { return {p + f.at, f.rows, 1}; }
+  const double* operator[](Product m) const { return p + m.at; }
+};
+
+// Zeroed, 64-byte aligned doubles.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size);
+  double* data() const { return p_.get(); }
+  std::size_t size() const { return size_; }
+  std::span<double> span() const { return {p_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(double* p) const;
+  };
+  std::unique_ptr<double[], Free> p_;
+  std::size_t size_ = 0;
+};
+
+// Blocks of all agents for one Layout.
+class Store {
+ public:
+  Store() = default;
+  Store(int rows, std::int64_t agents);
+  Agents block(std::int64_t b) const;
+  std::span<double> all() const { return data_.span(); }
+
+ private:
+  int rows_ = 0;
+  std::int64_t agents_ = 0;
+  Buffer data_;
+};
+
+inline std::int64_t blocks_of(std::int64_t agents) { return (agents + kLanes - 1) / kLanes; }
+inline std::int64_t leaves_of(std::int64_t agents) { return (agents + kLeaf - 1) / kLeaf; }
+inline Lanes lanes_of(std::int64_t block, std::int64_t agents) {
+  const std::int64_t first = block * kLanes;
+  return {first, static_cast<int>(agents - first < kLanes ? agents - first : kLanes)};
+}
+
+// Memory for intermediate rows, handed out like a stack and given back all at once. It grows during
+// the first rounds and then allocates no more.
+class Scratch {
+ public:
+  Out rows(int n);                 // n x 64, not cleared
+  double* numbers(std::size_t n);  // n, not cleared
+  void clear() { chunk_ = 0, used_ = 0; }
+
+ private:
+  std::vector<Buffer> chunks_;
+  std::size_t chunk_ = 0, used_ = 0;
+};
+
+// Row arithmetic. An In of width 1 is spread over the lanes.
+void copy(In from, Out to);
+void fill(Out to, double value);
+void subtract(In a, In b, Out to);               // a - b
+void add_scaled(Out y, double a, In x);          // y += a x
+void descend(Out x, In step, In g);              // x -= step g, step is one row
+void squared_distance(In a, In b, Out one_row);  // per lane
+
+}  // namespace affpcl

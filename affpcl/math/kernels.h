@@ -1,0 +1,42 @@
+// The loops where the time goes, over blocks of 64 agents. Compiled once per instruction set
+// (AVX-512, AVX2, SSE4, portable) and chosen at run time; bits depend on the instruction set, never
+// on threads or ranks.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "affpcl/math/blocks.h"
+
+namespace affpcl {
+
+// The instruction set in use, for manifests: "AVX3", "AVX2", "SSE4", "EMU128", ...
+std::string instruction_set();
+
+// Forces one of available_instruction_sets() from now on (tests, comparisons); "" is the best one
+// again.
+void use_instruction_set(std::string_view name);
+std::vector<std::string> available_instruction_sets();
+
+namespace kernels {
+
+// y = A x in every lane; A is rows x cols, row major, the same for all agents. x has its own column
+// per agent.
+void matvec(const double* A, int rows, int cols, In x, Out y);
+
+// (I + eps s s') y in every lane; y may be shared by all agents.
+void rank_one(In s, In y, double eps, Out out);
+
+// The sum of the first `count` lanes, in an order fixed by the instruction set.
+double lane_sum(const double* x, int count);
+
+// M[p][d] += sum over the first `count` lanes of psi[p] g[d].
+void add_product(In psi, In g, int count, double* M);
+
+// rows[e] <- exp(rows[e] + bias[e] - shift) and Z = sum_e weight[e] rows[e]: the numerators and
+// denominators of a mixture's density ratios. `shift` and `Z` are one row each.
+void mixture_exp(Out rows, const double* bias, const double* weight, In shift, Out Z);
+
+}  // namespace kernels
+}  // namespace affpcl

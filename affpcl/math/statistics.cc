@@ -1,0 +1,104 @@
+#include "affpcl/math/statistics.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace affpcl {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double dot(std::span<const double> a, double mean_a, std::span<const double> b, double mean_b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - mean_a) * (b[i] - mean_b);
+  return sum;
+}
+
+std::vector<double> ranks(std::span<const double> x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  std::vector<double> rank(x.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t j = i;
+    while (j < order.size() && x[order[j]] == x[order[i]]) ++j;
+    for (std::size_t k = i; k < j; ++k) rank[order[k]] = static_cast<double>(i + j - 1) / 2;
+    i = j;
+  }
+  return rank;
+}
+
+}  // namespace
+
+double mean(std::span<const double> values) {
+  return values.empty() ? kNone
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return kNone;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double student_quantile(double probability, double freedom) {
+  return boost::math::quantile(boost::math::students_t_distribution<double>(freedom), probability);
+}
+
+Estimate estimate(std::span<const double> values) {
+  const double m = mean(values), n = static_cast<double>(values.size());
+  Estimate e{m, kNone, kNone, median({values.begin(), values.end()})};
+  if (values.size() > 1) {
+    const double half = student_quantile((1 + kConfidence) / 2, n - 1) *
+                        std::sqrt(dot(values, m, values, m) / (n - 1) / n);
+    e.lo = m - half;
+    e.hi = m + half;
+  }
+  return e;
+}
+
+Estimate ratio_of_means(std::span<const double> a, std::span<const double> b) {
+  const double A = std::accumulate(a.begin(), a.end(), 0.0),
+               B = std::accumulate(b.begin(), b.end(), 0.0);
+  const double n = static_cast<double>(a.size());
+  std::vector<double> each(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) each[i] = a[i] / b[i];
+  Estimate e{A / B, kNone, kNone, median(each)};
+  if (a.size() > 1) {
+    std::vector<double> without(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) without[i] = (A - a[i]) / (B - b[i]);
+    const double m = mean(without);
+    const double half = student_quantile((1 + kConfidence) / 2, n - 1) *
+                        std::sqrt((n - 1) / n * dot(without, m, without, m));
+    e.lo = e.mean - half;
+    e.hi = e.mean + half;
+  }
+  return e;
+}
+
+Estimate slope(std::span<const double> x, std::span<const double> y) {
+  const double mx = mean(x), my = mean(y), n = static_cast<double>(x.size());
+  const double sxx = dot(x, mx, x, mx), b = dot(x, mx, y, my) / sxx;
+  Estimate e{b, kNone, kNone, kNone};
+  if (x.size() > 2) {
+    const double rest = std::max(0.0, dot(y, my, y, my) - b * b * sxx) / (n - 2);
+    const double half = student_quantile((1 + kConfidence) / 2, n - 2) * std::sqrt(rest / sxx);
+    e.lo = b - half;
+    e.hi = b + half;
+  }
+  return e;
+}
+
+double rank_correlation(std::span<const double> x, std::span<const double> y) {
+  const std::vector<double> rx = ranks(x), ry = ranks(y);
+  const double mx = mean(rx), my = mean(ry);
+  return dot(rx, mx, ry, my) / std::sqrt(dot(rx, mx, rx, mx) * dot(ry, my, ry, my));
+}
+
+}  // namespace affpcl

@@ -1,0 +1,53 @@
+#include "affpcl/math/sum_tree.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace affpcl {
+
+double* SumTree::open() {
+  if (slots_.size() == nodes_.size()) slots_.emplace_back(width_);
+  double* p = slots_[nodes_.size()].data();
+  std::fill_n(p, width_, 0.0);
+  return p;
+}
+
+void SumTree::push(int level, std::int64_t index) {
+  nodes_.push_back({level, index});
+  // A right child whose left sibling is here: add, go up, look again.
+  while (nodes_.size() >= 2) {
+    const Node right = nodes_.back();
+    Node& left = nodes_[nodes_.size() - 2];
+    if (right.index % 2 == 0 || left.level != right.level || left.index + 1 != right.index) break;
+    double* a = slots_[nodes_.size() - 2].data();
+    const double* b = slots_[nodes_.size() - 1].data();
+    for (std::size_t k = 0; k < width_; ++k) a[k] += b[k];
+    nodes_.pop_back();
+    ++left.level;
+    left.index /= 2;
+  }
+}
+
+void SumTree::append(const SumTree& next) {
+  for (std::size_t i = 0; i < next.nodes_.size(); ++i) {
+    std::copy_n(next.slots_[i].data(), width_, open());
+    push(next.nodes_[i].level, next.nodes_[i].index);
+  }
+}
+
+const double* SumTree::finish(std::int64_t leaves) {
+  if (nodes_.empty()) throw std::logic_error("a sum without leaves");
+  // The ragged right edge: the last node has no right sibling, so it goes up until it is one.
+  while (nodes_.size() > 1) {
+    const Node last = nodes_.back();
+    if (last.index % 2 != 0) break;  // its left sibling never came
+    nodes_.pop_back();
+    push(last.level + 1, last.index / 2);
+  }
+  const Node root = nodes_.front();
+  if (nodes_.size() != 1 || root.index != 0 || (std::int64_t{1} << root.level) < leaves)
+    throw std::logic_error("leaves are missing from a sum");
+  return slots_.front().data();
+}
+
+}  // namespace affpcl
