@@ -1,0 +1,27 @@
+// The one list of problems.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "affpcl/base/params.h"
+#include "affpcl/problem/problem.h"
+
+namespace affpcl {
+
+struct ProblemKind {
+  std::string_view name, doc;
+  std::vector<Param> params;
+  // One replicate's instance: (values, seed, replicate) decide it.
+  std::function<std::unique_ptr<Problem>(const Values&, std::uint64_t, std::uint32_t)> make;
+};
+
+const std::vector<ProblemKind>& problem_kinds();
+const ProblemKind& problem_kind(
+    std::string_view name);               // BadInput if there is none, with a suggestion
+void add_problem_kind(ProblemKind kind);  // a problem of one's own, from then on known everywhere
+
+}  // namespace affpcl

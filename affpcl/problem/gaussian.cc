@@ -1,0 +1,227 @@
+#include "affpcl/problem/gaussian.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// length * (random unit vector)
+std::vector<double> direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
+                              double length) {
+  std::vector<double> v(static_cast<std::size_t>(dim));
+  double square = 0;
+  for (std::size_t r = 0; r < v.size(); ++r) {
+    v[r] = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
+    square += v[r] * v[r];
+  }
+  for (double& x : v) x *= length / std::sqrt(square);
+  return v;
+}
+
+// F'F + ridge I
+std::vector<double> positive_definite(const Matrix& F, double ridge) {
+  const Matrix M = F.transpose() * F + ridge * Matrix::Identity(F.rows(), F.cols());
+  return {M.data(), M.data() + M.size()};
+}
+
+constexpr Field whole(int rows) { return {0, rows}; }
+
+}  // namespace
+
+Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate)
+    : config_(config), system_key_{seed, replicate, 0} {
+  const int d = config_.dim;
+  const auto D = static_cast<std::size_t>(d);
+  const std::int64_t n = config_.agents;
+  const Key& key = system_key_;
+  const double ridge = config_.ridge < 0 ? d : config_.ridge;
+
+  Matrix R(d, d), G(d, d);
+  for (int r = 0; r < d; ++r)
+    for (int c = 0; c < d; ++c) {
+      R(r, c) = uniform(key, r, Purpose::kSystemA, static_cast<std::uint32_t>(c));
+      G(r, c) = normal(key, r, Purpose::kSystemPhi, static_cast<std::uint32_t>(c));
+    }
+  A_base_ = positive_definite(R, ridge);
+  Phi_base_ = positive_definite(G, ridge);
+
+  theta_base_.resize(D);
+  for (std::size_t r = 0; r < D; ++r)
+    theta_base_[r] = normal(key, 0, Purpose::kTheta, static_cast<std::uint32_t>(r));
+  if (config_.theta_length > 0) {
+    double square = 0;
+    for (double t : theta_base_) square += t * t;
+    for (double& t : theta_base_) t *= config_.theta_length / std::sqrt(square);
+  }
+
+  const double radius = config_.delta_env * config_.spread;
+  std::int64_t environments = radius == 0                 ? 1
+                              : config_.environments == 0 ? n
+                                                          : std::min(config_.environments, n);
+  weight_.assign(static_cast<std::size_t>(environments), 0.0);
+  for (std::int64_t e = 0; e < environments; ++e)
+    weight_[static_cast<std::size_t>(e)] =
+        static_cast<double>((n - e + environments - 1) / environments) / static_cast<double>(n);
+  for (std::int64_t e = 0; e < environments; ++e) {
+    std::vector<double> m(D);
+    if (radius != 0 && !(e == 0 && config_.first_central))
+      m = direction(key, e, Purpose::kEnvironment, d, radius);
+    double square = 0;
+    for (double x : m) square += x * x;
+    means_.insert(means_.end(), m.begin(), m.end());
+    bias_.push_back(-0.5 * square);
+  }
+
+  mean_ = Store(d, n);
+  Phi_theta_ = Store(d, n);
+  theta_mean_.assign(D, 0.0);
+  const Eigen::Map<const Matrix> Phi_b(Phi_base_.data(), d, d);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::vector<double> th = theta(i);
+    const Eigen::VectorXd y = Phi_b * Eigen::Map<const Eigen::VectorXd>(th.data(), d);
+    const auto l = i % kLanes;
+    const Agents m = mean_.block(i / kLanes), pt = Phi_theta_.block(i / kLanes);
+    for (int r = 0; r < d; ++r) {
+      m[whole(d)].row(r)[l] = means_[static_cast<std::size_t>(environment(i) * d + r)];
+      pt[whole(d)].row(r)[l] = y(r);
+      theta_mean_[static_cast<std::size_t>(r)] +=
+          th[static_cast<std::size_t>(r)] / static_cast<double>(n);
+    }
+  }
+  solve();
+}
+
+std::vector<double> Gaussian::theta(std::int64_t agent) const {
+  std::vector<double> th = theta_base_;
+  if (config_.delta_obj == 0 || (agent == 0 && config_.first_central)) return th;
+  // The direction does not depend on delta_obj: settings of a sweep differ by the knob alone.
+  const std::vector<double> u =
+      direction(system_key_, agent, Purpose::kObjective, config_.dim, config_.delta_obj);
+  for (std::size_t r = 0; r < th.size(); ++r) th[r] += u[r];
+  return th;
+}
+
+Shape Gaussian::shape() const {
+  return {.agents = config_.agents, .d = config_.dim, .k = config_.dim, .p = 0, .acts = false};
+}
+
+void Gaussian::declare(Layout&, Layout& sample) const { sample.add("s", config_.dim); }
+
+void Gaussian::draw(const Draw& draw, Agents world, Out s) const {
+  normals(draw.key, world.lanes, Purpose::kSample, 0, s);
+  add_scaled(s, 1, mean(world.lanes));
+}
+
+In Gaussian::mean(Lanes lanes) const {
+  return mean_.block(lanes.first / kLanes)[whole(config_.dim)];
+}
+
+void Gaussian::base(const std::vector<double>& matrix, In x, Out y) const {
+  const int d = config_.dim;
+  if (x.width == kLanes) return kernels::matvec(matrix.data(), d, d, x, y);
+  for (int r = 0; r < d; ++r) {
+    double sum = 0;
+    for (int c = 0; c < d; ++c) sum += matrix[static_cast<std::size_t>(r * d + c)] * x.p[c];
+    std::fill_n(y.row(r), kLanes, sum);
+  }
+}
+
+// Never forms A(s): (I + eps ss') A_base x = y + eps s (s'y), y = A_base x.
+void Gaussian::apply(Lanes, In s, In x, Out Ax) const {
+  base(A_base_, x, Ax);
+  kernels::rank_one(s, Ax, config_.eps_A, Ax);
+}
+
+void Gaussian::objective(Lanes lanes, In s, Out b) const {
+  kernels::rank_one(s, Phi_theta_.block(lanes.first / kLanes)[whole(config_.dim)], config_.eps_b,
+                    b);
+}
+
+void Gaussian::Phi(Lanes, In s, In theta, Out bhat) const {
+  base(Phi_base_, theta, bhat);
+  kernels::rank_one(s, bhat, config_.eps_b, bhat);
+}
+
+void Gaussian::known(Lanes lanes, In s, Out b0) const {
+  Phi(lanes, s, In{theta_mean_.data(), config_.dim, 1}, b0);
+}
+
+// E ss' = I + m m'.
+void Gaussian::mean_apply(Lanes lanes, In x, Out Ax) const {
+  base(A_base_, x, Ax);
+  kernels::rank_one(mean(lanes), Ax, config_.eps_A / (1 + config_.eps_A), Ax);
+  for (int i = 0; i < Ax.rows * kLanes; ++i) Ax.p[i] *= 1 + config_.eps_A;
+}
+
+void Gaussian::mean_Phi(Lanes lanes, In theta, Out bhat) const {
+  base(Phi_base_, theta, bhat);
+  kernels::rank_one(mean(lanes), bhat, config_.eps_b / (1 + config_.eps_b), bhat);
+  for (int i = 0; i < bhat.rows * kLanes; ++i) bhat.p[i] *= 1 + config_.eps_b;
+}
+
+void Gaussian::mean_objective(Lanes lanes, Out b) const {
+  kernels::rank_one(mean(lanes), Phi_theta_.block(lanes.first / kLanes)[whole(config_.dim)],
+                    config_.eps_b / (1 + config_.eps_b), b);
+  for (int i = 0; i < b.rows * kLanes; ++i) b.p[i] *= 1 + config_.eps_b;
+}
+
+// (I + eps ss')^2 = I + (2 eps + eps^2 |s|^2) ss' with E|s|^2 ss' = (d + 2 + |m|^2) I + (d + 4 +
+// |m|^2) mm' (Isserlis), so its largest eigenvalue is along m.
+double Gaussian::mean_square(const std::vector<double>& matrix, double eps) const {
+  const int d = config_.dim;
+  double m2 = 0;
+  for (double b : bias_) m2 = std::max(m2, -2 * b);
+  const double largest = 1 + 2 * eps * (1 + m2) + eps * eps * ((d + 2 + m2) + (d + 4 + m2) * m2);
+  const Eigen::Map<const Matrix> M(matrix.data(), d, d);
+  return std::sqrt(largest) * M.operatorNorm();
+}
+double Gaussian::G_A() const { return mean_square(A_base_, config_.eps_A); }
+double Gaussian::G_Phi() const { return mean_square(Phi_base_, config_.eps_b); }
+
+// rho^e(s) = exp(l_e) / sum_f w_f exp(l_f) with l_e = m_e's - |m_e|^2/2, shifted by the agent's own
+// logit so that the sum is at least w_own: no overflow, no floor, no pass for the maximum.
+void Gaussian::mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const {
+  const int d = config_.dim;
+  const Out shift = scratch.rows(1);
+  const In m = mean(lanes);
+  fill(shift, 0);
+  for (int r = 0; r < d; ++r)
+    for (int l = 0; l < kLanes; ++l) shift.p[l] += m.row(r)[l] * (s.row(r)[l] - 0.5 * m.row(r)[l]);
+  kernels::matvec(means_.data(), numerators.rows, d, s, numerators);
+  kernels::mixture_exp(numerators, bias_.data(), weight_.data(), shift, Z);
+}
+
+void Gaussian::accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const {
+  if (p() == 1) {  // one environment: rho = 1
+    const std::vector<double>& one = weight_;
+    return kernels::add_product(In{one.data(), 1, 1}, g, lanes.count, M);
+  }
+  const Out psi = scratch.rows(p()), Z = scratch.rows(1), scaled = scratch.rows(g.rows);
+  mixture(lanes, s, psi, Z, scratch);
+  for (int r = 0; r < g.rows; ++r)
+    for (int l = 0; l < kLanes; ++l) scaled.row(r)[l] = g.at(r, l) / Z.p[l];
+  kernels::add_product(psi, scaled, lanes.count, M);
+}
+
+void Gaussian::correct(Lanes lanes, const double* M, Out rg) const {
+  for (int l = 0; l < lanes.count; ++l) {
+    const double* row = M + environment(lanes.first + l) * rg.rows;
+    for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] = row[r];
+  }
+}
+
+void Gaussian::own(Lanes lanes, In s, Scratch& scratch, Out rho) const {
+  if (p() == 1) return fill(rho, 1);
+  const Out psi = scratch.rows(p()), Z = scratch.rows(1);
+  mixture(lanes, s, psi, Z, scratch);
+  for (int l = 0; l < lanes.count; ++l)
+    rho.p[l] = psi.row(static_cast<int>(environment(lanes.first + l)))[l] / Z.p[l];
+}
+
+}  // namespace affpcl

@@ -1,0 +1,77 @@
+// The paper's synthetic system (apx:exp): mu^i = N(m_i, I), A(s) = (I + eps_A ss') A_base, b^i(s) =
+// Phi(s) theta^i with Phi(s) = (I + eps_b ss') Phi_base. Everything the paper leaves open is a
+// parameter; the truth has a closed form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "affpcl/problem/problem.h"
+
+namespace affpcl {
+
+class Gaussian final : public Problem, private Densities {
+ public:
+  struct Config {
+    std::int64_t agents = 20;
+    int dim = 5;
+    double delta_env = 0.3;     // knob: m_i = delta_env spread v_i, v_i a random unit vector
+    double delta_obj = 0.3;     // knob: theta^i = theta_base + delta_obj u_i
+    double eps_A = 1.0;         // the paper's sigma_A
+    double eps_b = 0.5;         // the paper's sigma_b
+    double spread = 4.0;        // the paper's C_A
+    double theta_length = 1.0;  // theta_base ~ N(0, I) scaled to this length; 0 leaves it as drawn
+    double ridge = -1.0;        // A_base = R'R + ridge I, Phi_base = G'G + ridge I; negative: dim
+    std::int64_t environments = 0;  // distinct environments, dealt out in turn; 0: one per agent
+    bool first_central =
+        true;  // the first environment has mean 0 and the first agent has theta_base
+  };
+  Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+
+  Shape shape() const override;
+  void declare(Layout& world, Layout& sample) const override;
+  void draw(const Draw& draw, Agents world, Out s) const override;
+  void apply(Lanes lanes, In s, In x, Out Ax) const override;
+  void objective(Lanes lanes, In s, Out b) const override;
+  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void known(Lanes lanes, In s, Out b0) const override;
+  const Densities* densities() const override { return this; }
+
+  bool has_means() const override { return true; }
+  void mean_apply(Lanes lanes, In x, Out Ax) const override;
+  void mean_objective(Lanes lanes, Out b) const override;
+  void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
+  double G_A()
+      const override;  // sup|A(s)| is infinite: the mean-square bound max_i |E_i A'A|^(1/2)
+  double G_Phi() const override;
+
+  const Config& config() const { return config_; }
+  In mean(Lanes lanes) const;  // m_i
+  std::vector<double> theta(std::int64_t agent) const;
+
+ private:
+  int p() const override { return static_cast<int>(weight_.size()); }
+  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
+  void correct(Lanes lanes, const double* M, Out rg) const override;
+  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
+
+  std::int64_t environment(std::int64_t agent) const {
+    return agent % static_cast<std::int64_t>(weight_.size());
+  }
+  // exp(logit_e - own logit) for every environment and their weighted sum.
+  void mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const;
+  void base(const std::vector<double>& matrix, In x, Out y) const;  // y = matrix x, x shared or not
+  double mean_square(const std::vector<double>& matrix, double eps) const;
+
+  Config config_;
+  Key system_key_;
+  std::vector<double> A_base_, Phi_base_;  // dim x dim, row major
+  std::vector<double> theta_base_;
+  std::vector<double> theta_mean_;     // mean of theta^i
+  std::vector<double> means_;          // environments x dim
+  std::vector<double> bias_, weight_;  // -|m_e|^2/2 and the share of agents, per environment
+  Store mean_, Phi_theta_;             // per agent: m_i, Phi_base theta^i
+};
+
+}  // namespace affpcl

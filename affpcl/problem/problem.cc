@@ -1,0 +1,189 @@
+#include "affpcl/problem/problem.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <stdexcept>
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+[[noreturn]] void lacking(const char* what) {
+  throw std::logic_error(fmt::format("this problem has no {}", what));
+}
+
+double smallest_symmetric(const Matrix& A) {
+  return Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (A + A.transpose()), Eigen::EigenvaluesOnly)
+      .eigenvalues()(0);
+}
+
+// The sum over all agents of a linear map given by its columns, as rows x cols.
+template <class F>
+Matrix summed_matrix(const Problem& problem, int rows, int cols, F apply_to_unit) {
+  const std::int64_t n = problem.shape().agents;
+  Matrix sum = Matrix::Zero(rows, cols);
+  Buffer space(static_cast<std::size_t>(rows) * kLanes);
+  const Out y{space.data(), rows};
+  std::vector<double> unit(static_cast<std::size_t>(cols));
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    for (int c = 0; c < cols; ++c) {
+      unit[static_cast<std::size_t>(c)] = 1;
+      apply_to_unit(lanes, In{unit.data(), cols, 1}, y);
+      unit[static_cast<std::size_t>(c)] = 0;
+      for (int r = 0; r < rows; ++r)
+        for (int l = 0; l < lanes.count; ++l) sum(r, c) += y.row(r)[l];
+    }
+  }
+  return sum;
+}
+
+template <class F>
+Eigen::VectorXd summed_vector(const Problem& problem, int rows, F write) {
+  const std::int64_t n = problem.shape().agents;
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(rows);
+  Buffer space(static_cast<std::size_t>(rows) * kLanes);
+  const Out y{space.data(), rows};
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    write(lanes, y);
+    for (int r = 0; r < rows; ++r)
+      for (int l = 0; l < lanes.count; ++l) sum(r) += y.row(r)[l];
+  }
+  return sum;
+}
+
+// Linear part of the central objective's mean system, and its value at theta = 0; both summed over
+// agents.
+struct CoeSystem {
+  Matrix linear;
+  Eigen::VectorXd at_zero;
+};
+CoeSystem coe_system(const Problem& problem) {
+  const int k = problem.shape().k;
+  const std::vector<double> zero(static_cast<std::size_t>(k));
+  const In theta0{zero.data(), k, 1};
+  CoeSystem sys;
+  sys.at_zero =
+      summed_vector(problem, k, [&](Lanes lanes, Out y) { problem.mean_coe(lanes, theta0, y); });
+  Buffer space(static_cast<std::size_t>(k) * kLanes);
+  const Out offset{space.data(), k};
+  sys.linear = summed_matrix(problem, k, k, [&](Lanes lanes, In unit, Out y) {
+    problem.mean_coe(lanes, unit, y);
+    problem.mean_coe(lanes, theta0, offset);
+    add_scaled(y, -1, offset);
+  });
+  return sys;
+}
+
+std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.data() + v.size()}; }
+
+}  // namespace
+
+void Problem::Phi(Lanes, In, In, Out) const { lacking("Phi"); }
+void Problem::known(Lanes, In, Out) const { lacking("known central objective"); }
+void Problem::coe(Lanes, In, In b, In, In bhat, Out g) const { subtract(bhat, b, g); }
+void Problem::psi(Lanes, In, Out) const { lacking("ratio features"); }
+void Problem::cell(Lanes, In, Out) const { lacking("finite table"); }
+void Problem::mean_apply(Lanes, In, Out) const { lacking("means"); }
+void Problem::mean_objective(Lanes, Out) const { lacking("means"); }
+void Problem::mean_Phi(Lanes, In, Out) const { lacking("means"); }
+void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
+  Buffer space(static_cast<std::size_t>(g.rows) * kLanes);
+  const Out b{space.data(), g.rows};
+  mean_Phi(lanes, theta, g);
+  mean_objective(lanes, b);
+  add_scaled(g, -1, b);
+}
+double Problem::G_A() const { lacking("bound on A"); }
+double Problem::G_Phi() const { lacking("bound on Phi"); }
+
+std::vector<double> Problem::start_x(std::int64_t) const {
+  return std::vector<double>(static_cast<std::size_t>(shape().d));
+}
+std::vector<double> Problem::start_xc() const {
+  return std::vector<double>(static_cast<std::size_t>(shape().d));
+}
+std::vector<double> Problem::start_thetac() const {
+  return std::vector<double>(static_cast<std::size_t>(shape().k));
+}
+
+void Problem::error(Lanes lanes, In x, Out one_row) const {
+  squared_distance(x, truth_.x.block(lanes.first / kLanes)[Field{0, shape().d}], one_row);
+}
+
+std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
+  const int d = problem.shape().d;
+  const auto D = static_cast<std::size_t>(d);
+  std::vector<double> all(D * D * static_cast<std::size_t>(lanes.count)), unit(D);
+  Buffer space(D * kLanes);
+  const Out y{space.data(), d};
+  for (std::size_t c = 0; c < D; ++c) {
+    unit[c] = 1;
+    problem.mean_apply(lanes, In{unit.data(), d, 1}, y);
+    unit[c] = 0;
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes.count); ++l)
+      for (std::size_t r = 0; r < D; ++r) all[(l * D + r) * D + c] = y.row(static_cast<int>(r))[l];
+  }
+  return all;
+}
+
+void Problem::solve() {
+  const Shape sh = shape();
+  const int d = sh.d;
+  truth_.x = Store(d, sh.agents);
+  Buffer space(static_cast<std::size_t>(d) * kLanes);
+  const Out b{space.data(), d};
+  Matrix A0 = Matrix::Zero(d, d);
+  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d), bi(d);
+  for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
+    const Lanes lanes = lanes_of(blk, sh.agents);
+    const std::vector<double> A = mean_matrices(*this, lanes);
+    mean_objective(lanes, b);
+    const Out x = truth_.x.block(blk)[Field{0, d}];
+    for (int l = 0; l < lanes.count; ++l) {
+      const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * d * d, d, d);
+      for (int r = 0; r < d; ++r) bi(r) = b.row(r)[l];
+      const Eigen::VectorXd xi = Ai.partialPivLu().solve(bi);
+      if (!xi.allFinite())
+        throw BadInput(
+            fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
+                        lanes.first + l));
+      for (int r = 0; r < d; ++r) x.row(r)[l] = xi(r);
+      A0 += Ai;
+      b0 += bi;
+    }
+  }
+  truth_.xc = to_vector(A0.partialPivLu().solve(b0));
+  if (sh.k > 0) {
+    const CoeSystem sys = coe_system(*this);
+    truth_.thetac = to_vector(sys.linear.fullPivLu().solve(-sys.at_zero));
+  }
+}
+
+Monotonicity monotonicity(const Problem& problem) {
+  const Shape sh = problem.shape();
+  const double n = static_cast<double>(sh.agents);
+  Monotonicity m;
+  Matrix A0 = Matrix::Zero(sh.d, sh.d);
+  for (std::int64_t b = 0; b < blocks_of(sh.agents); ++b) {
+    const Lanes lanes = lanes_of(b, sh.agents);
+    const std::vector<double> A = mean_matrices(problem, lanes);
+    for (int l = 0; l < lanes.count; ++l) {
+      const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * sh.d * sh.d,
+                                        sh.d, sh.d);
+      m.agents.push_back(smallest_symmetric(Ai));
+      A0 += Ai;
+    }
+  }
+  m.central = smallest_symmetric(A0 / n);
+  if (sh.k > 0) m.objective = smallest_symmetric(coe_system(problem).linear / n);
+  return m;
+}
+
+}  // namespace affpcl

@@ -1,0 +1,121 @@
+// What agents face: n systems Abar^i x^i = bbar^i (eq:sys), seen only through samples A(s), b^i(s),
+// s ~ mu^i.
+//
+// A problem is one replicate's instance and const at run time. It answers for a whole block of
+// agents per call; inside is a plain loop. The letters are the paper's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "affpcl/math/blocks.h"
+#include "affpcl/random/streams.h"
+
+namespace affpcl {
+
+struct Shape {
+  std::int64_t agents = 0;
+  int d = 0;          // unknowns of an agent
+  int k = 0;          // weights theta of the objective b^i = Phi theta^i; 0: there is no Phi
+  int p = 0;          // ratio features psi the problem offers; 0: none
+  bool acts = false;  // what is drawn depends on the iterate (on-policy control)
+};
+
+// Finite observations whose central objective can be a running mean per cell (apx:lfa): `width`
+// numbers each.
+struct Table {
+  int cells = 0, width = 0;
+};
+
+struct Draw {
+  Key key;    // key.step counts an agent's samples
+  In acting;  // the iterate that acts, where Shape::acts
+};
+
+// Exact density ratios rho^i(s) = psi(s)' eta^i against the mixture mu^0 (eq:ker-het-pcl-alg). psi
+// and eta stay inside, so an implementation can fuse the sum over samples and never store psi.
+class Densities {
+ public:
+  virtual ~Densities() = default;
+  virtual int p() const = 0;
+  // M (p x d) += sum_j psi(s_j) g_j'
+  virtual void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const = 0;
+  // rg^i = M' eta^i
+  virtual void correct(Lanes lanes, const double* M, Out rg) const = 0;
+  // rho^i at the agent's own sample
+  virtual void own(Lanes lanes, In s, Scratch& scratch, Out rho) const = 0;
+};
+
+// The solutions, where they can be computed.
+struct Truth {
+  Store x;                     // x^i_*, d rows
+  std::vector<double> xc;      // x^c_* of eq:sys-central
+  std::vector<double> thetac;  // theta^c_* of eq:sys-objective; empty where there is no Phi
+};
+
+class Problem {
+ public:
+  virtual ~Problem() = default;
+  virtual Shape shape() const = 0;
+
+  // What an agent remembers between samples (a Markov chain's state), and what one sample holds.
+  virtual void declare(Layout& world, Layout& sample) const = 0;
+  virtual void draw(const Draw& draw, Agents world, Out s) const = 0;
+  virtual std::int64_t most_samples() const { return INT64_MAX; }  // per agent; recorded data end
+
+  virtual void apply(Lanes lanes, In s, In x, Out Ax) const = 0;  // A(s_i) x_i
+  virtual void objective(Lanes lanes, In s, Out b) const = 0;     // b^i(s_i)
+  virtual void Phi(Lanes lanes, In s, In theta, Out bhat) const;  // Phi(s_i) theta
+  virtual void known(Lanes lanes, In s, Out b0) const;  // b^0(s_i), the mean of all agents' b^j
+  // Direction of central objective estimation (eq:obj-alg), k rows; bhat = Phi(s) theta is at hand.
+  // Here: bhat - b.
+  virtual void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const;
+  virtual void psi(Lanes lanes, In s, Out features) const;  // p rows
+  virtual const Densities* densities() const { return nullptr; }
+
+  virtual Table table() const { return {}; }
+  virtual void cell(Lanes lanes, In s, Out index) const;  // one row
+  virtual void table_value(Lanes lanes, In s, In b, Out value) const {
+    (void)lanes, (void)s, copy(b, value);
+  }
+  virtual void table_lift(Lanes lanes, In s, In value, Out bhat) const {
+    (void)lanes, (void)s, copy(value, bhat);
+  }
+
+  // Expectations under each agent's own mu^i, where they are known (has_means).
+  virtual bool has_means() const { return false; }
+  virtual void mean_apply(Lanes lanes, In x, Out Ax) const;      // Abar^i x
+  virtual void mean_objective(Lanes lanes, Out b) const;         // bbar^i
+  virtual void mean_Phi(Lanes lanes, In theta, Out bhat) const;  // Phibar^i theta
+  virtual void mean_coe(Lanes lanes, In theta, Out g) const;     // E_mu^i coe(theta)
+  // Bounds E|A(s) x|^2 <= G_A^2 |x|^2, likewise Phi, for the step-size rules; suprema over s where
+  // they are finite.
+  virtual double G_A() const;
+  virtual double G_Phi() const;
+
+  virtual std::vector<double> start_x(std::int64_t agent) const;  // x^i_0
+  virtual std::vector<double> start_xc() const;                   // x^c_0
+  virtual std::vector<double> start_thetac() const;               // theta^c_0
+
+  const Truth* truth() const { return truth_.xc.empty() ? nullptr : &truth_; }
+  // Squared error of each agent's x, one row. Only where there is a truth.
+  virtual void error(Lanes lanes, In x, Out one_row) const;
+
+ protected:
+  void solve();  // fills truth_ from the means; a derived constructor's last act
+  Truth truth_;
+};
+
+// lambda^i, lambda^c, lambda^b: smallest eigenvalues of the symmetric parts of Abar^i, Abar^0 and
+// the central objective's system. Needs has_means().
+struct Monotonicity {
+  std::vector<double> agents;
+  double central = 0, objective = 0;  // objective: 0 where there is no Phi
+};
+Monotonicity monotonicity(const Problem& problem);
+
+// Abar^i (d x d, row major) of every agent of a block, one after the other; for tests, scores and
+// small solves.
+std::vector<double> mean_matrices(const Problem& problem, Lanes lanes);
+
+}  // namespace affpcl

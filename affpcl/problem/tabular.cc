@@ -1,0 +1,302 @@
+#include "affpcl/problem/tabular.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "affpcl/base/error.h"
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+double largest_norm(const std::vector<double>& matrices, int states, int rows, int cols) {
+  double norm = 0;
+  for (int s = 0; s < states; ++s) {
+    const Matrix M = Eigen::Map<const Matrix>(
+        matrices.data() + static_cast<std::ptrdiff_t>(s) * rows * cols, rows, cols);
+    norm = std::max(norm, M.operatorNorm());
+  }
+  return norm;
+}
+
+int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }
+
+// A matrix of norm one with directions drawn for (state, purpose).
+Matrix random_unit_matrix(const Key& key, int state, Purpose purpose, int d) {
+  Matrix N(d, d);
+  for (int r = 0; r < d; ++r)
+    for (int c = 0; c < d; ++c)
+      N(r, c) = normal(key, state, purpose, static_cast<std::uint32_t>(r * d + c));
+  return N / N.operatorNorm();
+}
+
+// Random weights that sum to one: squared exponentials, so that some are large and some small.
+std::vector<double> random_law(const Key& key, std::int64_t agent, int states) {
+  std::vector<double> q(at(states));
+  for (int s = 0; s < states; ++s)
+    q[at(s)] = std::pow(
+        -std::log(uniform(key, agent, Purpose::kEnvironment, static_cast<std::uint32_t>(s))), 2);
+  const double sum = std::accumulate(q.begin(), q.end(), 0.0);
+  for (double& x : q) x /= sum;
+  return q;
+}
+
+}  // namespace
+
+FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_t replicate) {
+  const Key key{seed, replicate, 0};
+  FiniteSystem sys;
+  sys.agents = c.agents;
+  sys.states = c.states;
+  sys.d = sys.k = c.dim;
+  const Matrix I = Matrix::Identity(c.dim, c.dim);
+  for (int s = 0; s < c.states; ++s) {
+    const Matrix A = I + c.noise_A * random_unit_matrix(key, s, Purpose::kSystemA, c.dim);
+    const Matrix Phi = (I + c.noise_Phi * random_unit_matrix(key, s, Purpose::kSystemPhi, c.dim)) /
+                       (1 + c.noise_Phi);
+    sys.A.insert(sys.A.end(), A.data(), A.data() + A.size());
+    sys.Phi.insert(sys.Phi.end(), Phi.data(), Phi.data() + Phi.size());
+  }
+
+  const auto unit = [&](std::int64_t agent, Purpose purpose) {
+    Eigen::VectorXd v(c.dim);
+    for (int r = 0; r < c.dim; ++r)
+      v(r) = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
+    return Eigen::VectorXd(v / v.norm());
+  };
+  // The base law is drawn for an agent that does not exist, evened out so that no state is rare.
+  std::vector<double> base = random_law(key, c.agents, c.states);
+  for (double& x : base) x = 0.5 * x + 0.5 / c.states;
+  const Eigen::VectorXd theta_base = unit(0, Purpose::kTheta);
+  const int differing = static_cast<int>(std::ceil(c.sparsity * c.states));
+
+  for (std::int64_t i = 0; i < c.agents; ++i) {
+    const bool central = i == 0 && c.first_central;
+    std::vector<double> mu = base;
+    if (!central && c.delta_env > 0) {
+      // On its own random subset of `differing` states the agent shares out the subset's mass by
+      // its own law.
+      std::vector<int> states(at(c.states));
+      std::iota(states.begin(), states.end(), 0);
+      std::sort(states.begin(), states.end(), [&](int a, int b) {
+        return uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(a)) <
+               uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(b));
+      });
+      const std::vector<double> law = random_law(key, i, c.states);
+      double mass = 0, own = 0;
+      for (int j = 0; j < differing; ++j)
+        mass += base[at(states[at(j)])], own += law[at(states[at(j)])];
+      for (int j = 0; j < differing; ++j) {
+        const std::size_t s = at(states[at(j)]);
+        mu[s] = (1 - c.delta_env) * base[s] + c.delta_env * mass * law[s] / own;
+      }
+    }
+    sys.mu.insert(sys.mu.end(), mu.begin(), mu.end());
+    Eigen::VectorXd theta = theta_base;
+    if (!central) theta += c.delta_obj * unit(i, Purpose::kObjective);
+    sys.theta.insert(sys.theta.end(), theta.data(), theta.data() + theta.size());
+  }
+  return sys;
+}
+
+Tabular::Tabular(FiniteSystem system, Coe coe) : sys_(std::move(system)) {
+  const int S = sys_.states, d = sys_.d, k = sys_.k;
+  gradient_ = coe == Coe::kGradient || (coe == Coe::kAuto && k != d);
+  if (k > 0 && k != d && !gradient_)
+    throw BadInput(fmt::format(
+        "problem.coe = \"residual\" needs a square Phi, but this one is {} x {}; use \"gradient\"",
+        d, k));
+
+  mu0_.assign(at(S), 0.0);
+  for (std::int64_t i = 0; i < sys_.agents; ++i) {
+    double sum = 0;
+    for (int s = 0; s < S; ++s) {
+      sum += sys_.mu[at(i * S + s)];
+      cumulative_.push_back(sum);
+      mu0_[at(s)] += sys_.mu[at(i * S + s)] / static_cast<double>(sys_.agents);
+    }
+  }
+
+  b_ = sys_.b;
+  if (b_.empty()) {
+    b_.resize(at(sys_.agents * S * d));
+    for (std::int64_t i = 0; i < sys_.agents; ++i)
+      for (int s = 0; s < S; ++s)
+        for (int r = 0; r < d; ++r) {
+          double sum = 0;
+          for (int c = 0; c < k; ++c)
+            sum += sys_.Phi[at((static_cast<std::int64_t>(s) * d + r) * k + c)] *
+                   sys_.theta[at(i * k + c)];
+          b_[at((i * S + s) * d + r)] = sum;
+        }
+  }
+  b0_.assign(at(S * d), 0.0);
+  for (std::int64_t i = 0; i < sys_.agents; ++i)
+    for (int j = 0; j < S * d; ++j)
+      b0_[at(j)] += b_[at(i * S * d + j)] / static_cast<double>(sys_.agents);
+  solve();
+}
+
+Shape Tabular::shape() const {
+  return {.agents = sys_.agents, .d = sys_.d, .k = sys_.k, .p = sys_.p, .acts = false};
+}
+
+void Tabular::declare(Layout&, Layout& sample) const { sample.add("state", 1); }
+
+void Tabular::draw(const Draw& draw, Agents world, Out s) const {
+  const int S = sys_.states;
+  const Lanes lanes = world.lanes;
+  if (!sys_.order.empty()) {
+    for (int l = 0; l < lanes.count; ++l)
+      s.p[l] = sys_.order[at((lanes.first + l) * sys_.steps + draw.key.step)];
+    return;
+  }
+  uniforms(draw.key, lanes, Purpose::kSample, 0, s);
+  for (int l = 0; l < kLanes; ++l)
+    s.p[l] = l < lanes.count
+                 ? categorical({cumulative_.data() + (lanes.first + l) * S, at(S)}, s.p[l])
+                 : 0;
+}
+
+void Tabular::times(const std::vector<double>& matrices, int rows, int cols, int state, In in,
+                    int lane, Out out, bool transposed) const {
+  const double* M = matrices.data() + static_cast<std::ptrdiff_t>(state) * rows * cols;
+  const int n = transposed ? cols : rows, m = transposed ? rows : cols;
+  for (int r = 0; r < n; ++r) {
+    double sum = 0;
+    for (int c = 0; c < m; ++c)
+      sum += (transposed ? M[c * cols + r] : M[r * cols + c]) * in.at(c, lane);
+    out.row(r)[lane] = sum;
+  }
+}
+
+void Tabular::apply(Lanes lanes, In s, In x, Out Ax) const {
+  for (int l = 0; l < lanes.count; ++l) times(sys_.A, sys_.d, sys_.d, state_of(s, l), x, l, Ax);
+}
+
+const double* Tabular::own_b(std::int64_t agent, int state) const {
+  return b_.data() + (agent * sys_.states + state) * sys_.d;
+}
+
+void Tabular::objective(Lanes lanes, In s, Out b) const {
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < sys_.d; ++r) b.row(r)[l] = own_b(lanes.first + l, state_of(s, l))[r];
+}
+
+void Tabular::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+  for (int l = 0; l < lanes.count; ++l)
+    times(sys_.Phi, sys_.d, sys_.k, state_of(s, l), theta, l, bhat);
+}
+
+void Tabular::known(Lanes lanes, In s, Out b0) const {
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < sys_.d; ++r) b0.row(r)[l] = b0_[at(state_of(s, l) * sys_.d + r)];
+}
+
+void Tabular::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
+  if (!gradient_) return Problem::coe(lanes, s, b, theta, bhat, g);
+  for (int l = 0; l < lanes.count; ++l) {
+    const double* Phi =
+        sys_.Phi.data() + static_cast<std::ptrdiff_t>(state_of(s, l)) * sys_.d * sys_.k;
+    for (int c = 0; c < sys_.k; ++c) g.row(c)[l] = 0;
+    for (int r = 0; r < sys_.d; ++r)
+      for (int c = 0; c < sys_.k; ++c)
+        g.row(c)[l] += Phi[r * sys_.k + c] * (bhat.at(r, l) - b.at(r, l));
+  }
+}
+
+void Tabular::psi(Lanes lanes, In s, Out features) const {
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < sys_.p; ++r) features.row(r)[l] = sys_.psi[at(state_of(s, l) * sys_.p + r)];
+}
+
+// out = sum_s mu^i(s) at_state(s), one agent at a time. at_state(agent lane, state, column to add
+// to).
+template <class F>
+void Tabular::mean_over_states(Lanes lanes, Out out, F at_state) const {
+  Buffer space(at(out.rows) * kLanes);
+  const Out one{space.data(), out.rows};
+  fill(out, 0);
+  for (int l = 0; l < lanes.count; ++l)
+    for (int s = 0; s < sys_.states; ++s) {
+      const double mu = sys_.mu[at((lanes.first + l) * sys_.states + s)];
+      at_state(l, s, one);
+      for (int r = 0; r < out.rows; ++r) out.row(r)[l] += mu * one.row(r)[l];
+    }
+}
+
+void Tabular::mean_apply(Lanes lanes, In x, Out Ax) const {
+  mean_over_states(lanes, Ax,
+                   [&](int l, int s, Out y) { times(sys_.A, sys_.d, sys_.d, s, x, l, y); });
+}
+void Tabular::mean_Phi(Lanes lanes, In theta, Out bhat) const {
+  mean_over_states(lanes, bhat,
+                   [&](int l, int s, Out y) { times(sys_.Phi, sys_.d, sys_.k, s, theta, l, y); });
+}
+void Tabular::mean_objective(Lanes lanes, Out b) const {
+  mean_over_states(lanes, b, [&](int l, int s, Out y) {
+    for (int r = 0; r < sys_.d; ++r) y.row(r)[l] = own_b(lanes.first + l, s)[r];
+  });
+}
+void Tabular::mean_coe(Lanes lanes, In theta, Out g) const {
+  if (!gradient_) return Problem::mean_coe(lanes, theta, g);
+  Buffer space(at(sys_.d) * kLanes);
+  const Out residual{space.data(), sys_.d};
+  mean_over_states(lanes, g, [&](int l, int s, Out y) {
+    times(sys_.Phi, sys_.d, sys_.k, s, theta, l, residual);
+    for (int r = 0; r < sys_.d; ++r) residual.row(r)[l] -= own_b(lanes.first + l, s)[r];
+    times(sys_.Phi, sys_.d, sys_.k, s, residual, l, y, true);
+  });
+}
+
+double Tabular::G_A() const { return largest_norm(sys_.A, sys_.states, sys_.d, sys_.d); }
+double Tabular::G_Phi() const {
+  return sys_.k == 0 ? 0 : largest_norm(sys_.Phi, sys_.states, sys_.d, sys_.k);
+}
+
+std::vector<double> Tabular::start_x(std::int64_t agent) const {
+  if (sys_.x0.empty()) return Problem::start_x(agent);
+  return {sys_.x0.begin() + agent * sys_.d, sys_.x0.begin() + (agent + 1) * sys_.d};
+}
+std::vector<double> Tabular::start_xc() const {
+  return sys_.xc0.empty() ? Problem::start_xc() : sys_.xc0;
+}
+std::vector<double> Tabular::start_thetac() const {
+  return sys_.thetac0.empty() ? Problem::start_thetac() : sys_.thetac0;
+}
+
+double Tabular::rho(std::int64_t agent, int state) const {
+  const double mu = sys_.mu[at(agent * sys_.states + state)];
+  return mu == 0 ? 0 : mu / mu0_[at(state)];  // 0/0 = 0, as in lem:vd-fed
+}
+
+// psi is one-hot: M collects the directions state by state, and eta^i is rho^i itself.
+void Tabular::accumulate(Lanes lanes, In s, In g, Scratch&, double* M) const {
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < g.rows; ++r) M[state_of(s, l) * g.rows + r] += g.at(r, l);
+}
+
+void Tabular::correct(Lanes lanes, const double* M, Out rg) const {
+  for (int l = 0; l < lanes.count; ++l) {
+    for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] = 0;
+    for (int s = 0; s < sys_.states; ++s) {
+      const double w = rho(lanes.first + l, s);
+      for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] += w * M[s * rg.rows + r];
+    }
+  }
+}
+
+void Tabular::own(Lanes lanes, In s, Scratch&, Out rho_row) const {
+  for (int l = 0; l < lanes.count; ++l) rho_row.p[l] = rho(lanes.first + l, state_of(s, l));
+}
+
+}  // namespace affpcl

@@ -1,0 +1,107 @@
+// A finite system: states 0..S-1, arbitrary A(s), Phi(s), mu^i and theta^i or b^i(s). The
+// laboratory: every expectation is a finite sum, so whatever the theory says can be checked
+// exactly. Generated at chosen heterogeneity, or read from JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "affpcl/problem/problem.h"
+
+namespace affpcl {
+
+// The system itself, row major, as the JSON file has it.
+struct FiniteSystem {
+  std::int64_t agents = 0;
+  int states = 0, d = 0, k = 0, p = 0;  // k, p = 0: no Phi, no psi
+  std::vector<double> A;                // [states][d][d]
+  std::vector<double> Phi;              // [states][d][k]
+  std::vector<double> mu;               // [agents][states]
+  std::vector<double> theta;            // [agents][k], or
+  std::vector<double> b;                // [agents][states][d]
+  std::vector<double> psi;              // [states][p]
+  std::vector<double> x0;               // [agents][d]; empty: zeros
+  std::vector<double> xc0, thetac0;     // empty: zeros
+  std::vector<int> order;               // [agents][steps] a fixed order of states; empty: drawn
+  std::int64_t steps = 0;
+};
+
+// Reads system.json. Every complaint names the file and the key.
+FiniteSystem read_finite_system(const std::string& path);
+
+class Tabular final : public Problem, private Densities {
+ public:
+  struct Config {
+    std::int64_t agents = 10;
+    int dim = 3;
+    int states = 8;
+    double delta_env = 0.3;  // mu^i = (1 - delta_env) mu_base + delta_env q^i
+    double delta_obj = 0.3;  // theta^i = theta_base + delta_obj u_i
+    double noise_A = 0.5;    // A(s) = I + noise_A N(s), |N(s)| = 1; below 1 every A(s) is monotone
+    double noise_Phi =
+        0.5;  // Phi(s) = (I + noise_Phi N(s)) / (1 + noise_Phi), so that |Phi(s)| <= 1
+    double sparsity = 1.0;      // share of the states on which mu^i may differ from mu_base
+    bool first_central = true;  // the first agent has mu_base and theta_base
+  };
+  enum class Coe {
+    kAuto,
+    kResidual,
+    kGradient
+  };  // the paper's Phi theta - b, or Phi'(Phi theta - b); auto: residual if square
+
+  Tabular(FiniteSystem system, Coe coe);
+  static FiniteSystem generate(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+
+  Shape shape() const override;
+  void declare(Layout& world, Layout& sample) const override;
+  void draw(const Draw& draw, Agents world, Out s) const override;
+  std::int64_t most_samples() const override { return sys_.order.empty() ? INT64_MAX : sys_.steps; }
+  void apply(Lanes lanes, In s, In x, Out Ax) const override;
+  void objective(Lanes lanes, In s, Out b) const override;
+  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void known(Lanes lanes, In s, Out b0) const override;
+  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
+  void psi(Lanes lanes, In s, Out features) const override;
+  const Densities* densities() const override { return this; }
+  Table table() const override { return {sys_.states, sys_.d}; }
+  void cell(Lanes lanes, In s, Out index) const override { (void)lanes, copy(s, index); }
+
+  bool has_means() const override { return true; }
+  void mean_apply(Lanes lanes, In x, Out Ax) const override;
+  void mean_objective(Lanes lanes, Out b) const override;
+  void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
+  void mean_coe(Lanes lanes, In theta, Out g) const override;
+  double G_A() const override;
+  double G_Phi() const override;
+
+  std::vector<double> start_x(std::int64_t agent) const override;
+  std::vector<double> start_xc() const override;
+  std::vector<double> start_thetac() const override;
+
+  const FiniteSystem& system() const { return sys_; }
+  double mu0(int state) const { return mu0_[static_cast<std::size_t>(state)]; }
+  double rho(std::int64_t agent, int state) const;
+
+ private:
+  int p() const override { return sys_.states; }
+  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
+  void correct(Lanes lanes, const double* M, Out rg) const override;
+  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
+
+  // One agent, one state, column vectors of a block: out[:, lane] = matrix(state) in[:, lane].
+  void times(const std::vector<double>& matrices, int rows, int cols, int state, In in, int lane,
+             Out out, bool transposed = false) const;
+  const double* own_b(std::int64_t agent, int state) const;
+  template <class F>
+  void mean_over_states(Lanes lanes, Out out, F at_state) const;
+
+  FiniteSystem sys_;
+  bool gradient_ = false;
+  std::vector<double> cumulative_;  // [agents][states]
+  std::vector<double> mu0_;         // the mixture
+  std::vector<double> b_;           // [agents][states][d]
+  std::vector<double> b0_;          // [states][d], mean over agents
+};
+
+}  // namespace affpcl
