@@ -1,0 +1,44 @@
+// The importance correction's one seam: in every kind of ratio rho^i(s) = psi(s)' eta^i, so the
+// corrected direction of every agent is one product with one summed matrix (sec:k-het-pcl,
+// apx:dre):
+//
+//     rg^i = (1/n) sum_j rho^i(s_j) g_j = M' eta^i,     M = (1/n) sum_j psi(s_j) g_j'     (p x d)
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "affpcl/math/blocks.h"
+#include "affpcl/math/message.h"
+#include "affpcl/problem/round.h"
+
+namespace affpcl {
+
+class Ratio {
+ public:
+  virtual ~Ratio() = default;
+  // Declares what it keeps and sends; throws BadInput if the problem lacks what this kind needs.
+  virtual void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) = 0;
+  // M += psi(s_j) g_j' for the agents of a block.
+  virtual void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+                          Message message) const = 0;
+  virtual void centre(const Round& round, Mean mean, Centre centre) const {
+    (void)round, (void)mean, (void)centre;
+  }
+  // rg^i = M' eta^i.
+  virtual void correct(const Round& round, Agents agents, Centre centre, Mean mean,
+                       Out rg) const = 0;
+  // rho^i at the agent's own sample.
+  virtual void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const = 0;
+};
+
+struct RatioKind {
+  std::string_view name, doc;
+  std::unique_ptr<Ratio> (*make)();
+};
+const std::vector<RatioKind>& ratio_kinds();
+std::unique_ptr<Ratio> make_ratio(std::string_view name);
+
+}  // namespace affpcl
