@@ -1,0 +1,253 @@
+#include "affpcl/algorithm/affpcl.h"
+
+#include <algorithm>
+
+#include "affpcl/algorithm/local_steps.h"
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+std::vector<std::string_view> ratio_names() {
+  std::vector<std::string_view> names;
+  for (const RatioKind& kind : ratio_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+Out step_rows(Out all, int k, int d) { return {all.row(k * d), d}; }  // step k of K x d rows
+
+}  // namespace
+
+MethodKind AffPcl::kind() {
+  return {
+      "affpcl",
+      "personalised collaborative learning with affinity-based variance reduction (Algorithm 1)",
+      {
+          {.name = "ratio",
+           .doc = "density ratios of the importance correction",
+           .fallback = "exact",
+           .choices = ratio_names()},
+          {.name = "objective",
+           .doc = "central objective: learnt (COE), known, or a running mean per state",
+           .fallback = "learnt",
+           .choices = {"learnt", "known", "tabular"}},
+          {.name = "central",
+           .doc = "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i",
+           .fallback = "own",
+           .choices = {"own", "estimated", "average"}},
+          {.name = "correction",
+           .doc = "where the importance correction acts; client is for studies only",
+           .fallback = "server",
+           .choices = {"server", "client"}},
+          {.name = "guard",
+           .doc = "protection against harm by collaboration",
+           .fallback = "none",
+           .choices = {"none"}},
+      },
+      [](const Values& v) {
+        Config c;
+        c.objective = v.text("objective") == "known"     ? Objective::kKnown
+                      : v.text("objective") == "tabular" ? Objective::kTabular
+                                                         : Objective::kLearnt;
+        c.central = v.text("central") == "estimated" ? Central::kEstimated
+                    : v.text("central") == "average" ? Central::kAverage
+                                                     : Central::kOwn;
+        c.correction = v.text("correction") == "client" ? Correction::kClient : Correction::kServer;
+        return std::make_unique<AffPcl>(c, make_ratio(v.text("ratio")));
+      }};
+}
+
+AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
+    : config_(config), ratio_(std::move(ratio)) {}
+
+void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
+  const Shape shape = setup.problem.shape();
+  x_ = agent.add("x", shape.d);
+  gc_ = agent.add("gc", setup.period * shape.d);
+  xc_ = centre.add("xc", shape.d);
+  dx_ = sum.add("dx", shape.d);
+  switch (config_.objective) {
+    case Objective::kLearnt:
+      if (shape.k == 0)
+        throw BadInput(
+            "objective = \"learnt\" needs Phi, which this problem does not have; use \"tabular\" "
+            "or \"known\"");
+      thetac_ = centre.add("thetac", shape.k);
+      dtheta_ = sum.add("dtheta", shape.k);
+      break;
+    case Objective::kTabular:
+      table_ = setup.problem.table();
+      if (table_.cells == 0)
+        throw BadInput(
+            "objective = \"tabular\" needs a problem with finitely many states; use \"learnt\"");
+      seen_ = centre.add("seen", table_.cells * (table_.width + 1));
+      cells_ = sum.add_product("cells", table_.cells, table_.width + 1);
+      break;
+    case Objective::kKnown:
+      break;
+  }
+  if (config_.central == Central::kAverage && (setup.period != 1 || !setup.step.common()))
+    throw BadInput(
+        "central = \"average\" needs period = 1 and the same step size for all agents: only then "
+        "does one sum carry the average");
+  if (config_.correction == Correction::kServer) {
+    ratio_->declare(setup.problem, agent, centre, sum);
+  } else {  // the ratio weighs what stays at home; only the plain mean travels
+    SumLayout nothing;
+    ratio_->declare(setup.problem, agent, centre, nothing);
+    gbar_ = sum.add("gbar", shape.d);
+  }
+}
+
+void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
+  set(centre.mutate(xc_), problem.start_xc());
+  if (config_.objective == Objective::kLearnt) set(centre.mutate(thetac_), problem.start_thetac());
+  if (config_.central == Central::kAverage) {  // x^0_0 is the mean of the starts
+    const std::span<double> x0 = centre.mutate(xc_);
+    std::fill(x0.begin(), x0.end(), 0.0);
+    const std::int64_t n = problem.shape().agents;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::vector<double> xi = problem.start_x(i);
+      for (std::size_t r = 0; r < x0.size(); ++r) x0[r] += xi[r] / static_cast<double>(n);
+    }
+  }
+}
+
+void AffPcl::central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
+                               Out bhat) const {
+  switch (config_.objective) {
+    case Objective::kLearnt:
+      return round.problem.Phi(lanes, s, thetac, bhat);
+    case Objective::kKnown:
+      return round.problem.known(lanes, s, bhat);
+    case Objective::kTabular: {
+      const Out cell = round.scratch.rows(1), value = round.scratch.rows(table_.width);
+      round.problem.cell(lanes, s, cell);
+      const double* seen = centre[seen_].p;
+      for (int l = 0; l < lanes.count; ++l) {
+        const double* c = seen + static_cast<std::ptrdiff_t>(cell.p[l]) * (table_.width + 1);
+        const double count = c[table_.width];
+        for (int r = 0; r < table_.width; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
+      }
+      return round.problem.table_lift(lanes, s, value, bhat);
+    }
+  }
+}
+
+void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                        Message message) const {
+  const Lanes lanes = agents.lanes;
+  const In xc = centre[xc_], thetac = centre[thetac_];
+  const bool learnt = config_.objective == Objective::kLearnt;
+  const int d = x_.rows, k_rows = thetac_.rows;
+  Scratch& scratch = round.scratch;
+  const Out Ax = scratch.rows(d), bhat = scratch.rows(d), g = scratch.rows(d),
+            gtheta = scratch.rows(k_rows);
+  const Out xk = scratch.rows(d),
+            thetak =
+                scratch.rows(k_rows);  // copies of x^c and theta^c that take the K central steps
+  const Out dx = scratch.rows(d), dtheta = scratch.rows(k_rows);  // how far they came
+  fill(dx, 0);
+  fill(dtheta, 0);
+  const auto evaluate = [&](In s, In x, In theta) {
+    round.problem.apply(lanes, s, x, Ax);
+    central_objective(round, lanes, s, centre, theta, bhat);
+  };
+
+  for (int k = 0; k < batch.steps; ++k) {
+    const Out gc = step_rows(agents[gc_], k, d);
+    fill(gc, 0);
+    if (k > 0) {
+      copy(xc, xk), add_scaled(xk, 1, dx);
+      copy(thetac, thetak), add_scaled(thetak, 1, dtheta);
+    }
+    const double alpha_c = round.step.central.at(round.first + k) / batch.size;
+    const double alpha_b = round.step.objective.at(round.first + k) / batch.size;
+    for (int m = 0; m < batch.size; ++m) {
+      const In s = batch.s(k, m), b = batch.b(k, m);
+      evaluate(s, xc, thetac);
+      subtract(Ax, bhat, g);  // g^{c->j}
+      correction(round, batch, s, g, agents, centre, gc, message);
+
+      if (k > 0) evaluate(s, xk, thetak);
+      if (config_.central != Central::kAverage) {  // CDL
+        subtract(Ax, config_.central == Central::kEstimated ? In(bhat) : b, g);
+        descend(dx, alpha_c, g);
+      }
+      if (learnt) {  // COE
+        round.problem.coe(lanes, s, b, k == 0 ? thetac : In(thetak), bhat, gtheta);
+        descend(dtheta, alpha_b, gtheta);
+      }
+      if (config_.objective == Objective::kTabular) add_to_cells(round, s, b, message);
+    }
+  }
+  // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, for
+  // mean_i rho^i = 1.
+  if (config_.central == Central::kAverage) {
+    residual(round, lanes, batch, 0, agents[x_], g);
+    descend(dx, round.step.agents(round.first, lanes, scratch), g);
+  }
+  message.add(dx_, dx);
+  message.add(dtheta_, dtheta);
+}
+
+void AffPcl::correction(const Round& round, const Batch& batch, In s, Out g, Agents agents,
+                        Centre centre, Out gc, Message message) const {
+  const double share = 1.0 / (batch.steps * batch.size);
+  if (config_.correction == Correction::kServer) {
+    add_scaled(gc, 1.0 / batch.size, g);
+    if (share != 1)
+      for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
+    ratio_->contribute(round, s, g, agents, centre, message);
+    return;
+  }
+  const Out rho = round.scratch.rows(1);
+  ratio_->own(round, s, agents, centre, rho);
+  for (int r = 0; r < g.rows; ++r)
+    for (int l = 0; l < agents.lanes.count; ++l) {
+      gc.row(r)[l] += g.row(r)[l] / (rho.p[l] * batch.size);
+      g.row(r)[l] *= share;
+    }
+  message.add(gbar_, g);
+}
+
+void AffPcl::add_to_cells(const Round& round, In s, In b, Message message) const {
+  const Lanes lanes = message.lanes();
+  const int w = table_.width;
+  const Out cell = round.scratch.rows(1), value = round.scratch.rows(w);
+  round.problem.cell(lanes, s, cell);
+  round.problem.table_value(lanes, s, b, value);
+  for (int l = 0; l < lanes.count; ++l) {
+    double* c = message.at(cells_) + static_cast<std::ptrdiff_t>(cell.p[l]) * (w + 1);
+    for (int r = 0; r < w; ++r) c[r] += value.row(r)[l];
+    c[w] += 1;
+  }
+}
+
+void AffPcl::centre(const Round& round, Mean mean, Centre centre) const {
+  shift(centre.mutate(xc_), mean[dx_]);
+  shift(centre.mutate(thetac_), mean[dtheta_]);
+  if (config_.objective == Objective::kTabular)
+    shift(centre.mutate(seen_), {mean[cells_], seen_.rows, 1});
+  ratio_->centre(round, mean, centre);
+}
+
+void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                    Mean mean) const {
+  const int d = x_.rows;
+  const Out x = agents[x_], g = round.scratch.rows(d), rg = round.scratch.rows(d),
+            h = round.scratch.rows(d);
+  if (config_.correction == Correction::kServer) {
+    ratio_->correct(round, agents, centre, mean, rg);
+  } else {
+    copy(mean[gbar_], rg);
+  }
+  for (int k = 0; k < batch.steps; ++k) {
+    residual(round, agents.lanes, batch, k, x, g);  // g^i(x^i)
+    subtract(rg, step_rows(agents[gc_], k, d), h);  // rg^i - g^{c->i}
+    add_scaled(g, 1, h);
+    descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g);
+  }
+}
+
+}  // namespace affpcl

@@ -1,0 +1,88 @@
+// AffPCL (Algorithm 1). Each agent i takes, with x^c_t and theta^c_t from before this round's
+// central step,
+//
+//   x^i_{t+1} = x^i_t - alpha^i ( g^i(x^i_t) + rg^i - g^{c->i} ) eq:ker-het-pcl-alg
+//
+//     g^i(x)    = A(s^i) x - b^i(s^i)                    its own direction
+//     g^{c->j}  = A(s^j) x^c - bhat^c(s^j)               the central direction, at j's sample
+//     rg^i      = (1/n) sum_j rho^i(s^j) g^{c->j}        the same, importance-corrected for i
+//     (density/ratio.h)
+//
+//   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)             CDL, eq:fl (own: b^j;
+//   estimated: bhat^c) theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)   COE,
+//   eq:obj-alg; bhat^c(s) = Phi(s) theta^c
+//
+// With a period of K steps, x^c and theta^c stay fixed for the correction, rg^i is the mean over
+// all nK samples, local step k uses g^{c->i} at its own sample k, and the centre moves by the mean
+// of the agents' K central steps on copies.
+#pragma once
+
+#include <memory>
+
+#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/density/ratio.h"
+
+namespace affpcl {
+
+class AffPcl final : public Algorithm {
+ public:
+  enum class Objective {
+    kLearnt,
+    kKnown,
+    kTabular
+  };  // bhat^c: COE; b^0 told (sec:het-known-objective); mean per state (apx:lfa)
+  enum class Central {
+    kOwn,
+    kEstimated,
+    kAverage
+  };  // CDL-1 (eq:alg-cdl-1); CDL-2 (eq:alg-cdl-2); x^0 = mean of x^i
+  enum class Correction {
+    kServer,
+    kClient
+  };  // client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance
+  struct Config {
+    Objective objective = Objective::kLearnt;
+    Central central = Central::kOwn;
+    Correction correction = Correction::kServer;
+  };
+  AffPcl(const Config& config, std::unique_ptr<Ratio> ratio);
+  static MethodKind kind();
+
+  void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
+  void start(const Problem& problem, const Key& key, Centre centre) const override;
+  void start(const Problem& problem, Agents agents) const override {
+    start_agents(problem, agents, x_);
+  }
+  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                  Message message) const override;
+  void centre(const Round& round, Mean mean, Centre centre) const override;
+  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+              Mean mean) const override;
+  In solution(Agents agents, Centre) const override { return agents[x_]; }
+  In central_x(Centre centre) const override { return centre[xc_]; }
+  In central_theta(Centre centre) const override {
+    return config_.objective == Objective::kLearnt ? centre[thetac_] : In{};
+  }
+
+ private:
+  // bhat^c at the samples s.
+  void central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
+                         Out bhat) const;
+  // Takes one sample's g^{c->j} into the importance-corrected sum and into the agent's own
+  // g^{c->i}.
+  void correction(const Round& round, const Batch& batch, In s, Out g, Agents agents, Centre centre,
+                  Out gc, Message message) const;
+  void add_to_cells(const Round& round, In s, In b, Message message) const;
+
+  Config config_;
+  std::unique_ptr<Ratio> ratio_;
+  Field x_, gc_;       // per agent: x^i; g^{c->i} of the round's steps
+  Field xc_, thetac_;  // centre
+  Field seen_;         // centre, tabular: per cell the summed values and their count
+  Field dx_, dtheta_;  // sum: displacements of the centre
+  Field gbar_;         // sum, client-side correction: the plain mean of g^{c->j}
+  Product cells_;      // sum, tabular: one-hot(cell) (value, 1)'
+  Table table_;
+};
+
+}  // namespace affpcl

@@ -1,0 +1,76 @@
+// A method of learning together is three functions:
+//
+//   contribute   per block of agents: what each agent adds to the round's sum
+//   centre       once: moves what everybody shares, given the mean of the sum
+//   update       per block, after centre: each agent's step (what it needs of the old centre it
+//   keeps itself)
+//
+// It declares its memory by name and width; the runtime owns it. No method sums over agents, and
+// none knows who runs it: one block in one thread, blocks on threads or ranks, or one agent on its
+// own machine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "affpcl/base/params.h"
+#include "affpcl/math/blocks.h"
+#include "affpcl/math/message.h"
+#include "affpcl/problem/round.h"
+
+namespace affpcl {
+
+struct Setup {
+  const Problem& problem;
+  const StepSizes& step;
+  int period;  // local steps between two sums (K); a round may be shorter at the end of a run
+  int batch;   // samples per local step
+};
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+
+  virtual void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) = 0;
+  // All memory is zero; a method that starts elsewhere says so here.
+  virtual void start(const Problem& problem, const Key& key, Centre centre) const {
+    (void)problem, (void)key, (void)centre;
+  }
+  virtual void start(const Problem& problem, Agents agents) const { (void)problem, (void)agents; }
+
+  virtual void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                          Message message) const {
+    (void)round, (void)batch, (void)agents, (void)centre, (void)message;
+  }
+  virtual void centre(const Round& round, Mean mean, Centre centre) const {
+    (void)round, (void)mean, (void)centre;
+  }
+  virtual void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                      Mean mean) const = 0;
+
+  // What is scored, and what acts. Width 1 where all agents share it.
+  virtual In solution(Agents agents, Centre centre) const = 0;
+  // x^c and theta^c where the method has them, for errors and traces.
+  virtual In central_x(Centre centre) const { return (void)centre, In{}; }
+  virtual In central_theta(Centre centre) const { return (void)centre, In{}; }
+};
+
+// Writes the problem's x^i_0 into a block.
+void start_agents(const Problem& problem, Agents agents, Field x);
+
+// An entry of the catalogue.
+struct MethodKind {
+  std::string_view name, doc;
+  std::vector<Param> params;
+  std::function<std::unique_ptr<Algorithm>(const Values&)> make;
+};
+
+// All methods, in the order `affpcl list` shows them.
+const std::vector<MethodKind>& method_kinds();
+const MethodKind& method_kind(
+    std::string_view name);             // BadInput if there is none, with a suggestion
+void add_method_kind(MethodKind kind);  // a method of one's own, from then on known everywhere
+
+}  // namespace affpcl
