@@ -1,0 +1,144 @@
+// The round loop: one replicate of one setting, all its methods side by side on the same samples.
+//
+// Methods with the same period and batch share one world and one batch, drawn once, so their
+// differences are paired.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/problem/problem.h"
+#include "affpcl/runtime/team.h"
+
+namespace affpcl {
+
+struct Method {
+  std::string name;
+  std::unique_ptr<Algorithm> algorithm;
+  int period = 1;
+  int batch = 1;
+  StepSizes step;
+};
+
+struct RunOptions {
+  enum class Iterate {
+    kLast,
+    kWeighted,
+    kPolyak
+  };  // weighted: lem:step; polyak: the average over the second half
+  std::uint64_t seed = 1;
+  std::uint32_t replicate = 0;
+  std::int64_t steps = 60;  // samples (or batches) per agent
+  std::int64_t tail = 10;   // steps whose errors make the summary
+  Iterate iterate = Iterate::kLast;
+  std::vector<std::int64_t> curve_agents;  // agents whose own curve is kept
+  std::int64_t curve_points = 1000;        // a longer run keeps an evenly spaced part of its curve
+  double diverged_above =
+      1e6;  // a run has diverged once its error exceeds this many times the scale of the problem
+};
+
+// What one method did in one replicate.
+struct Record {
+  std::vector<double> steps;                // when the curve was recorded
+  std::vector<double> curve;                // mean squared error over agents
+  std::vector<std::vector<double>> agents;  // of each curve agent
+  double mse = 0;                           // mean over agents and the tail
+  std::vector<double> agent_mse;            // mean over the tail, per agent
+  double central_x = 0,
+         central_theta = 0;       // mean squared error over the tail; NaN where there is none
+  std::int64_t diverged_at = -1;  // the step at which the run was given up; -1: never
+  std::int64_t sent = 0;          // numbers per agent and round that enter the sum
+  double seconds = 0;
+};
+
+// Everything that a run needs to go on from where it is.
+struct RunState {
+  std::int64_t step = 0;
+  std::vector<std::vector<double>> numbers;
+};
+
+class Run {
+ public:
+  Run(const Problem& problem, std::vector<Method> methods, RunOptions options, Team& team);
+
+  // Goes on until `until` steps are done (or the end), or stop turns true; ends at a round's end.
+  void advance(std::int64_t until, const std::atomic<bool>* stop = nullptr);
+  std::int64_t step() const { return step_; }
+  bool done() const { return step_ >= options_.steps; }
+
+  const std::vector<Record>& finish();  // fills in the averages of what has been done so far
+
+  RunState save();
+  void load(const RunState& state);
+
+  // Called after every round of every method: (method, step), and once before the first with step
+  // 0.
+  void watch(std::function<void(std::size_t, std::int64_t)> watcher);
+  double solution(std::size_t method, std::int64_t agent, int row) const;
+  int dimension() const { return shape_.d; }
+  In central_x(std::size_t method) const;
+  In central_theta(std::size_t method) const;
+
+ private:
+  // Running numbers of a member: sums over the tail, the averaged iterate's weight so far, when it
+  // diverged (0: never).
+  enum Progress {
+    kTailCount,
+    kTailSum,
+    kTailX,
+    kTailTheta,
+    kWeight,
+    kDivergedAt,
+    kSeconds,
+    kProgress
+  };
+  struct Member {
+    Method method;
+    Layout agent, centre;
+    SumLayout sum;
+    Store agents, averaged, error, tail;
+    Buffer shared, mean;
+    TeamSum total, error_total;
+    Record record;
+    std::array<double, kProgress> progress{};
+  };
+  struct Group {  // members with one world
+    int period, batch;
+    std::vector<std::size_t> members;
+    Layout world, sample;
+    Store worlds, samples;
+  };
+
+  void draw(Group& group, int steps);
+  void round(Group& group, Member& member, int steps);
+  void record(Member& member, std::int64_t now, double error_sum);
+  Batch batch_of(const Group& group, std::int64_t block, int steps) const;
+  Centre centre_of(const Member& member) const { return {member.shared.data()}; }
+  In scored(const Member& member, std::int64_t block) const;  // the last or the averaged iterate
+  // Calls f for the blocks of a leaf.
+  template <class F>
+  void blocks(std::int64_t leaf, F f) const;
+  template <class Span, class List>
+  void visit(Span fixed, List list);
+
+  const Problem& problem_;
+  RunOptions options_;
+  Team& team_;
+  Shape shape_;
+  std::int64_t leaves_ = 0;
+  std::int64_t step_ = 0;
+  double scale_ = 1;
+  std::vector<Member> members_;
+  std::vector<Group> groups_;
+  std::vector<Scratch> scratch_;  // one per worker
+  std::vector<Record> records_;
+  std::function<void(std::size_t, std::int64_t)> watcher_;
+};
+
+}  // namespace affpcl
