@@ -1,0 +1,140 @@
+#include "affpcl/study/results.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "affpcl/math/kernels.h"
+#include "affpcl/version.h"
+
+namespace affpcl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Value& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+Json to_json(const Estimate& e, bool with_median) {  // nlohmann writes what is not finite as null
+  Json j{{"mean", e.mean}, {"lo", e.lo}, {"hi", e.hi}};
+  if (with_median) j["median"] = e.median;
+  return j;
+}
+
+Json vs_json(const Estimate& e) { return std::isnan(e.mean) ? Json(nullptr) : to_json(e, false); }
+
+std::string host() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; }
+
+std::string plain(const Value& value) {
+  if (const auto* s = std::get_if<std::string>(&value)) return csv_field(*s);
+  return csv_field(to_text(value));
+}
+
+std::string header(const StudyResult& result, const char* columns) {
+  std::string line;
+  if (!result.settings.empty())
+    for (const auto& [key, value] : result.settings.front().at) line += csv_field(key) + ",";
+  return line + columns + "\n";
+}
+
+std::string place(const SettingResult& setting) {
+  std::string cells;
+  for (const auto& [key, value] : setting.at) cells += plain(value) + ",";
+  return cells;
+}
+
+}  // namespace
+
+std::string summary_json(const Study& study, const StudyResult& result,
+                         const std::string& command) {
+  Json manifest{{"version", kVersion},
+                {"study", study.name},
+                {"spec", Json::parse(study.json)},
+                {"spec_toml", study.toml},
+                {"seed", study.settings.empty() ? 0 : study.settings.front().spec.run.seed},
+                {"command", command},
+                {"host", host()},
+                {"instruction_set", instruction_set()},
+                {"compiler", kCompiler},
+                {"threads", result.threads},
+                {"ranks", 1},
+                {"seconds", result.seconds},
+                {"complete", result.complete}};
+  Json settings = Json::array();
+  for (const SettingResult& s : result.settings) {
+    Json at = Json::object(), diverged = Json::object(), methods = Json::array();
+    for (const auto& [key, value] : s.at) at[key] = to_json(value);
+    for (const auto& [name, count] : s.diverged) diverged[name] = count;
+    for (const MethodResult& m : s.methods) {
+      Json agents = Json::array();
+      for (std::size_t i = 0; i < m.agents.size(); ++i)
+        agents.push_back({{"agent", i},
+                          {"mse", to_json(m.agents[i].mse, true)},
+                          {"vs_independent", vs_json(m.agents[i].vs_independent)}});
+      methods.push_back({{"name", m.name},
+                         {"mse", to_json(m.mse, true)},
+                         {"vs_independent", vs_json(m.vs_independent)},
+                         {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
+                         {"agents", std::move(agents)},
+                         {"comm", {{"up", m.sent}, {"down", m.sent}}},
+                         {"seconds", m.seconds}});
+    }
+    settings.push_back({{"at", std::move(at)},
+                        {"replicates", s.replicates},
+                        {"used", s.used},
+                        {"steps", s.steps},
+                        {"diverged", std::move(diverged)},
+                        {"methods", std::move(methods)}});
+  }
+  return Json{{"manifest", std::move(manifest)}, {"settings", std::move(settings)}}.dump(1) + "\n";
+}
+
+std::string curves_csv(const StudyResult& result) {
+  std::string out = header(result, "method,agent,step,mse_mean,mse_lo,mse_hi,mse_median");
+  for (const SettingResult& s : result.settings)
+    for (const MethodResult& m : s.methods)
+      for (const Curve& c : m.curves) {
+        const std::string start = place(s) + csv_field(m.name) + "," +
+                                  (c.agent < 0 ? "all" : std::to_string(c.agent)) + ",";
+        for (std::size_t t = 0; t < c.steps.size(); ++t) {
+          const Estimate& e = c.mse[t];
+          fmt::format_to(std::back_inserter(out), "{}{:.0f},{},{},{},{}\n", start, c.steps[t],
+                         number(e.mean), number(e.lo), number(e.hi), number(e.median));
+        }
+      }
+  return out;
+}
+
+std::string agents_csv(const StudyResult& result) {
+  std::string out =
+      header(result, "method,agent,mse_mean,mse_lo,mse_hi,vs_independent,vs_lo,vs_hi");
+  for (const SettingResult& s : result.settings)
+    for (const MethodResult& m : s.methods)
+      for (std::size_t i = 0; i < m.agents.size(); ++i) {
+        const Estimate &e = m.agents[i].mse, &v = m.agents[i].vs_independent;
+        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}\n", place(s),
+                       csv_field(m.name), i, number(e.mean), number(e.lo), number(e.hi),
+                       number(v.mean), number(v.lo), number(v.hi));
+      }
+  return out;
+}
+
+void write_results(ResultFolder& folder, const Study& study, const StudyResult& result,
+                   const std::string& command) {
+  folder.add("summary.json", summary_json(study, result, command));
+  folder.add("curves.csv", curves_csv(result));
+  folder.add("agents.csv", agents_csv(result));
+  folder.commit();
+}
+
+}  // namespace affpcl

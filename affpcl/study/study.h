@@ -1,0 +1,64 @@
+// Runs a study: every setting of the sweep, every replicate, all methods on the same samples; and
+// makes of it means, intervals and ratios. The command line and the Python package both call this.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "affpcl/math/statistics.h"
+#include "affpcl/study/spec.h"
+
+namespace affpcl {
+
+struct Curve {
+  std::int64_t agent = -1;  // -1: the average over all
+  std::vector<double> steps;
+  std::vector<Estimate> mse;
+};
+
+struct AgentResult {
+  Estimate mse, vs_independent;
+};
+
+struct MethodResult {
+  std::string name;
+  Estimate mse,
+      vs_independent;  // vs_independent is all NaN where no method of kind independent ran
+  double central_x = 0, central_theta = 0;  // NaN where the method has none
+  std::vector<AgentResult> agents;
+  std::vector<Curve> curves;
+  std::int64_t sent = 0;  // numbers per agent and round, each way
+  double seconds = 0;
+};
+
+struct SettingResult {
+  std::vector<std::pair<std::string, Value>> at;
+  std::int64_t replicates = 0;  // that were run
+  std::int64_t used = 0;        // of them, those in which no method diverged
+  std::vector<std::pair<std::string, std::int64_t>> diverged;  // replicates, by method
+  std::int64_t steps = 0;  // done; fewer than asked for where the run was interrupted early
+  std::vector<MethodResult> methods;
+};
+
+struct StudyResult {
+  std::vector<SettingResult> settings;
+  bool complete = true;
+  double seconds = 0;
+  int threads = 1;
+};
+
+struct StudyOptions {
+  int threads = 0;                          // 0: as many as the machine has
+  const std::atomic<bool>* stop = nullptr;  // turns true on Ctrl-C
+  std::function<void(double)>
+      progress;       // share of the work done, 0 to 1; called from any thread, one at a time
+  std::string trace;  // a file for every iterate; needs one setting and a small run
+};
+
+StudyResult run_study(const Study& study, const StudyOptions& options);
+
+}  // namespace affpcl
