@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/density/ratio.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/study/spec.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_params(std::span<const Param> params) {
+  for (const Param& p : params) {
+    std::string allowed;
+    for (std::string_view c : p.choices)
+      allowed += fmt::format("{}{}", allowed.empty() ? "" : " | ", c);
+    fmt::print("    {:<16} {}{}\n", p.name, p.doc, allowed.empty() ? "" : " (" + allowed + ")");
+    fmt::print("    {:<16} default {}\n", "", to_text(p.fallback));
+  }
+}
+
+Json params_json(std::span<const Param> params) {
+  Json list = Json::array();
+  for (const Param& p : params) {
+    Json j{{"name", p.name},
+           {"doc", p.doc},
+           {"default", std::visit([](const auto& v) { return Json(v); }, p.fallback)}};
+    if (!p.choices.empty()) j["choices"] = p.choices;
+    list.push_back(std::move(j));
+  }
+  return list;
+}
+
+void print_text(bool keys) {
+  fmt::print("problems ([problem] kind = …)\n");
+  for (const ProblemKind& k : problem_kinds()) {
+    fmt::print("  {:<14} {}\n", k.name, k.doc);
+    if (keys) print_params(k.params);
+  }
+  fmt::print("methods ([[method]] kind = …)\n");
+  for (const MethodKind& k : method_kinds()) {
+    fmt::print("  {:<14} {}\n", k.name, k.doc);
+    if (keys) print_params(k.params);
+  }
+  if (keys) fmt::print("  every method also takes\n"), print_params(method_params());
+  fmt::print("density ratios (ratio = …)\n");
+  for (const RatioKind& k : ratio_kinds()) fmt::print("  {:<14} {}\n", k.name, k.doc);
+  if (keys) {
+    fmt::print("keys of [run]\n");
+    print_params(run_params());
+    fmt::print(
+        "    {:<16} a number, or {{schedule = \"constant\" | \"log-constant\" | \"diminishing\", "
+        "per = \"agent\" | \"min\", value, t0}}\n",
+        "step_size");
+    fmt::print(
+        "    {:<16} default 0.01; step_size_central, _objective, _ratio replace it for one "
+        "module\n",
+        "");
+  } else {
+    fmt::print("`affpcl list --keys` shows every key with its default\n");
+  }
+}
+
+Json as_json() {
+  Json j;
+  for (const ProblemKind& k : problem_kinds())
+    j["problems"].push_back({{"name", k.name}, {"doc", k.doc}, {"params", params_json(k.params)}});
+  for (const MethodKind& k : method_kinds())
+    j["methods"].push_back({{"name", k.name}, {"doc", k.doc}, {"params", params_json(k.params)}});
+  for (const RatioKind& k : ratio_kinds())
+    j["ratios"].push_back({{"name", k.name}, {"doc", k.doc}});
+  j["run"] = params_json(run_params());
+  j["method"] = params_json(method_params());
+  return j;
+}
+
+}  // namespace
+
+Verb list_verb(CLI::App& app) {
+  struct Options {
+    bool keys = false, json = false;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("list", "problems, methods, density ratios, with one line each");
+  verb->add_flag("--keys", o->keys, "also every key with its default");
+  verb->add_flag("--json", o->json, "the same as JSON");
+  verb->footer("Example:\n  affpcl list --keys");
+  return {verb, [o] {
+            if (o->json) {
+              fmt::print("{}\n", as_json().dump(1));
+            } else {
+              print_text(o->keys);
+            }
+            return int{kOk};
+          }};
+}
+
+}  // namespace affpcl::cli

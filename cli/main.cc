@@ -1,0 +1,59 @@
+// affpcl: personalised collaborative learning from the command line.
+#include <fmt/format.h>
+
+#include <new>
+#include <vector>
+
+#include "affpcl/base/error.h"
+#include "affpcl/version.h"
+#include "cli/verbs.h"
+
+namespace {
+
+std::string command_line(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const bool plain =
+        !arg.empty() && arg.find_first_of(" \t\"'$\\*?[]{}()<>|&;#`~!") == std::string::npos;
+    std::string quoted = "'";
+    for (char c : arg) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    line += (i == 0 ? "" : " ") + (plain ? arg : quoted + "'");
+  }
+  return line;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace affpcl::cli;
+  CLI::App app(
+      "affpcl: n agents, each with its own data and goal, learn together; each gets its own "
+      "model.");
+  app.set_version_flag("--version", affpcl::kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
+      "interrupted.");
+  const std::string line = command_line(argc, argv);
+  const std::vector<Verb> verbs = {run_verb(app, line), list_verb(app)};
+  try {
+    app.parse(argc, argv);
+    for (const Verb& verb : verbs)
+      if (verb.app->parsed()) return verb.action();
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    fmt::print(stderr, "affpcl: {}\n", e.what());
+    return kBadInput;
+  } catch (const affpcl::BadInput& e) {
+    fmt::print(stderr, "affpcl: {}\n", e.what());
+    return kBadInput;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "affpcl: there is not enough memory for this run\n");
+    return kFailed;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "affpcl: {}\n", e.what());
+    return kFailed;
+  }
+  return kOk;
+}
