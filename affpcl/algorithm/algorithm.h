@@ -27,6 +27,7 @@ struct Setup {
   const StepSizes& step;
   int period;  // local steps between two sums (K); a round may be shorter at the end of a run
   int batch;   // samples per local step
+  std::int64_t steps = 0;  // local steps of the whole run
 };
 
 class Algorithm {

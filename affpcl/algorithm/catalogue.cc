@@ -3,8 +3,13 @@
 
 #include "affpcl/algorithm/affpcl.h"
 #include "affpcl/algorithm/algorithm.h"
+#include "affpcl/algorithm/ditto.h"
 #include "affpcl/algorithm/fedavg.h"
+#include "affpcl/algorithm/fine_tune.h"
+#include "affpcl/algorithm/ifca.h"
 #include "affpcl/algorithm/independent.h"
+#include "affpcl/algorithm/pfedme.h"
+#include "affpcl/algorithm/scaffold.h"
 #include "affpcl/base/error.h"
 
 namespace affpcl {
@@ -12,9 +17,8 @@ namespace {
 
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
-      AffPcl::kind(),
-      Independent::kind(),
-      FedAvg::kind(),
+      AffPcl::kind(), Independent::kind(), FedAvg::kind(), FineTune::kind(),
+      PFedMe::kind(), Ditto::kind(),       Ifca::kind(),   Scaffold::kind(),
   };
   return kKinds;
 }

@@ -1,5 +1,7 @@
 #include "affpcl/algorithm/independent.h"
 
+#include "affpcl/algorithm/local_steps.h"
+
 namespace affpcl {
 
 MethodKind Independent::kind() {
@@ -14,11 +16,7 @@ void Independent::declare(const Setup& setup, Layout& agent, Layout&, SumLayout&
 
 void Independent::update(const Round& round, const Batch& batch, Agents agents, Centre,
                          Mean) const {
-  const Out x = agents[x_], g = round.scratch.rows(x.rows);
-  for (int k = 0; k < batch.steps; ++k) {
-    residual(round, agents.lanes, batch, k, x, g);
-    descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g);
-  }
+  local_steps(round, agents.lanes, batch, agents[x_]);
 }
 
 }  // namespace affpcl

@@ -16,6 +16,21 @@ In local_displacement(const Round& round, Lanes lanes, const Batch& batch, In st
   return moved;
 }
 
+void add_pull(Out g, const Pull& pull, In x) {
+  if (pull.lambda == 0) return;
+  add_scaled(g, pull.lambda, x);
+  add_scaled(g, -pull.lambda, pull.to);
+}
+
+void local_steps(const Round& round, Lanes lanes, const Batch& batch, Out x, const Pull& pull) {
+  const Out g = round.scratch.rows(x.rows);
+  for (int k = 0; k < batch.steps; ++k) {
+    residual(round, lanes, batch, k, x, g);
+    add_pull(g, pull, x);
+    descend(x, round.step.agents(round.first + k, lanes, round.scratch), g);
+  }
+}
+
 void descend(Out x, double alpha, In g) { descend(x, In{&alpha, 1, 1}, g); }
 
 void set(std::span<double> to, const std::vector<double>& from) {
@@ -24,6 +39,21 @@ void set(std::span<double> to, const std::vector<double>& from) {
 
 void shift(std::span<double> x, In by) {
   for (std::size_t r = 0; r < x.size(); ++r) x[r] += by.p[r];
+}
+
+Param pull_param(double fallback) {
+  return {.name = "lambda",
+          .doc = "strength of the pull towards the common model",
+          .fallback = fallback,
+          .lo = 0,
+          .hi = 1e9};
+}
+
+Param form_param() {
+  return {.name = "form",
+          .doc = "simplified as in the paper's figure, or as its authors published it",
+          .fallback = "figure",
+          .choices = {"figure", "published"}};
 }
 
 }  // namespace affpcl

@@ -4,19 +4,35 @@
 #include <span>
 #include <vector>
 
+#include "affpcl/base/params.h"
 #include "affpcl/math/blocks.h"
 #include "affpcl/problem/round.h"
 
 namespace affpcl {
 
 // Where `batch.steps` local steps x -= alpha^c g_i(x) from `start` lead, minus `start`. The step is
-// the central one: it is the shared model that moves, by the mean of this.
+// the central one: it is a shared model that moves, by the mean of this.
 In local_displacement(const Round& round, Lanes lanes, const Batch& batch, In start);
+
+// A pull lambda (x - to) added to a direction; none by default.
+struct Pull {
+  double lambda = 0;
+  In to = {};
+};
+void add_pull(Out g, const Pull& pull, In x);
+
+// `batch.steps` steps x -= alpha^i (g_i(x) + pull), each agent with its own step size.
+void local_steps(const Round& round, Lanes lanes, const Batch& batch, Out x, const Pull& pull = {});
 
 // x -= alpha g with one alpha for all agents.
 void descend(Out x, double alpha, In g);
 
 void set(std::span<double> to, const std::vector<double>& from);
 void shift(std::span<double> x, In by);  // x += by (one column)
+
+// Parameters that several methods share.
+Param pull_param(double fallback);
+Param form_param();  // "figure": simplified as in the paper's figure; "published": as its authors
+                     // published it
 
 }  // namespace affpcl

@@ -1,0 +1,50 @@
+#include "affpcl/algorithm/ditto.h"
+
+#include <algorithm>
+
+#include "affpcl/algorithm/local_steps.h"
+
+namespace affpcl {
+
+MethodKind Ditto::kind() {
+  return {"ditto",
+          "a common model, and each agent's own pulled towards it (Li et al. 2021)",
+          {pull_param(Config{}.lambda), form_param()},
+          [](const Values& v) {
+            return std::make_unique<Ditto>(
+                Config{.lambda = v.number("lambda"), .published = v.text("form") == "published"});
+          }};
+}
+
+void Ditto::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
+  v_ = agent.add("v", setup.problem.shape().d);
+  w_ = centre.add("w", v_.rows);
+  before_ = centre.add("w before", v_.rows);
+  moved_ = sum.add("moved", v_.rows);
+}
+
+void Ditto::start(const Problem& problem, const Key&, Centre centre) const {
+  set(centre.mutate(w_), problem.start_xc());
+}
+
+void Ditto::start(const Problem& problem, Agents agents) const {
+  start_agents(problem, agents, v_);
+}
+
+void Ditto::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                       Message message) const {
+  message.add(moved_, local_displacement(round, agents.lanes, batch, centre[w_]));
+}
+
+void Ditto::centre(const Round&, Mean mean, Centre centre) const {
+  std::copy_n(centre[w_].p, w_.rows, centre.mutate(before_).begin());
+  shift(centre.mutate(w_), mean[moved_]);
+}
+
+void Ditto::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                   Mean) const {
+  const In w = centre[config_.published ? before_ : w_];
+  local_steps(round, agents.lanes, batch, agents[v_], {config_.lambda, w});
+}
+
+}  // namespace affpcl

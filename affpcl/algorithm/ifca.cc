@@ -1,0 +1,115 @@
+#include "affpcl/algorithm/ifca.h"
+
+#include <algorithm>
+
+#include "affpcl/algorithm/local_steps.h"
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+
+MethodKind Ifca::kind() {
+  const Config c;
+  return {
+      "ifca",
+      "several common models; each agent follows the one that fits it best (Ghosh et al. 2020)",
+      {
+          {.name = "clusters",
+           .doc = "number of common models",
+           .fallback = std::int64_t{c.clusters},
+           .lo = 1,
+           .hi = 10000},
+          {.name = "start_scale",
+           .doc = "models start at start_scale N(0, I)",
+           .fallback = c.start_scale,
+           .lo = 0,
+           .hi = 1e6},
+          form_param(),
+      },
+      [](const Values& v) {
+        return std::make_unique<Ifca>(Config{.clusters = static_cast<int>(v.integer("clusters")),
+                                             .start_scale = v.number("start_scale"),
+                                             .published = v.text("form") == "published"});
+      }};
+}
+
+void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
+  if (!config_.published && !setup.problem.has_means())
+    throw BadInput(
+        "ifca with form = \"figure\" chooses clusters by exact means, which this problem does not "
+        "have; use form = \"published\"");
+  x_ = agent.add("x", setup.problem.shape().d);
+  cluster_ = agent.add("cluster", 1);
+  w_ = centre.add("w", config_.clusters * x_.rows);
+  moved_ = sum.add_product("moved", config_.clusters, x_.rows + 1);
+}
+
+void Ifca::start(const Problem& problem, const Key& key, Centre centre) const {
+  const std::vector<double> x0 = problem.start_xc();
+  const std::span<double> w = centre.mutate(w_);
+  for (int c = 0; c < config_.clusters; ++c)
+    for (int r = 0; r < x_.rows; ++r)
+      w[static_cast<std::size_t>(c * x_.rows + r)] =
+          x0[static_cast<std::size_t>(r)] +
+          config_.start_scale * normal(key, c, Purpose::kMethod, static_cast<std::uint32_t>(r));
+}
+
+void Ifca::choose(const Round& round, const Batch& batch, Agents agents, Centre centre) const {
+  Scratch& scratch = round.scratch;
+  const Out least = scratch.rows(1), loss = scratch.rows(1), b = scratch.rows(x_.rows),
+            y = scratch.rows(x_.rows), cluster = agents[cluster_];
+  if (!config_.published) round.problem.mean_objective(agents.lanes, b);
+  for (int c = 0; c < config_.clusters; ++c) {
+    if (!config_.published) {
+      round.problem.mean_apply(agents.lanes, model(centre, c), y);
+      squared_distance(y, b, loss);
+    } else {
+      fill(loss, 0);
+      const Out one = scratch.rows(1);
+      for (int k = 0; k < batch.steps; ++k)
+        for (int m = 0; m < batch.size; ++m) {
+          round.problem.apply(agents.lanes, batch.s(k, m), model(centre, c), y);
+          squared_distance(y, batch.b(k, m), one);
+          add_scaled(loss, 1, one);
+        }
+    }
+    for (int l = 0; l < agents.lanes.count; ++l)
+      if (c == 0 || loss.p[l] < least.p[l]) least.p[l] = loss.p[l], cluster.p[l] = c;
+  }
+}
+
+void Ifca::own_model(Agents agents, Centre centre, Out x) const {
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    const In w = model(centre, static_cast<int>(agents[cluster_].p[l]));
+    for (int r = 0; r < x.rows; ++r) x.row(r)[l] = w.p[r];
+  }
+}
+
+void Ifca::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                      Message message) const {
+  choose(round, batch, agents, centre);
+  const Out start = round.scratch.rows(x_.rows);
+  own_model(agents, centre, start);
+  const In moved = local_displacement(round, agents.lanes, batch, start);
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    double* sum =
+        message.at(moved_) + static_cast<std::ptrdiff_t>(agents[cluster_].p[l]) * moved_.d;
+    for (int r = 0; r < x_.rows; ++r) sum[r] += moved.row(r)[l];
+    sum[x_.rows] += 1;
+  }
+}
+
+void Ifca::centre(const Round&, Mean mean, Centre centre) const {
+  const std::span<double> w = centre.mutate(w_);
+  for (int c = 0; c < config_.clusters; ++c) {
+    const double* sum = mean[moved_] + static_cast<std::ptrdiff_t>(c) * moved_.d;
+    const double followers = sum[x_.rows];  // as a share of all; a model nobody follows stays
+    for (int r = 0; r < x_.rows && followers > 0; ++r)
+      w[static_cast<std::size_t>(c * x_.rows + r)] += sum[r] / followers;
+  }
+}
+
+void Ifca::update(const Round&, const Batch&, Agents agents, Centre centre, Mean) const {
+  own_model(agents, centre, agents[x_]);
+}
+
+}  // namespace affpcl
