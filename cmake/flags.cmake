@@ -9,6 +9,7 @@ function(affpcl_flags target)
   target_compile_options(${target} PRIVATE
     -ffp-contract=off
     -Wall -Wextra -Wconversion -Wshadow -Wpedantic
+    -Wno-free-nonheap-object  # GCC 12 sees one in every initialiser list of std::variant
     $<$<BOOL:${AFFPCL_WERROR}>:-Werror>
     -fmacro-prefix-map=${source_prefix}/=)  # __FILE__ is affpcl/math/blocks.cc, wherever the tree lies
   if(instrument)

@@ -22,16 +22,24 @@ struct Case {
 
 constexpr int kSteps = 40;
 
+Method make(const Case& c) {
+  const MethodKind& kind = method_kind(c.kind);
+  Method method;
+  method.name = c.kind;
+  method.algorithm = kind.make(Values(kind.params, c.given, "method"));
+  method.period = c.period;
+  method.batch = c.batch;
+  return method;
+}
+
 // All iterates of one method at the end of the run, agent by agent.
 std::vector<double> solutions(const Problem& problem, const Case& c) {
-  const MethodKind& kind = method_kind(c.kind);
   std::vector<Method> methods;
-  methods.push_back(
-      {c.kind, kind.make(Values(kind.params, c.given, "method")), c.period, c.batch, {}});
+  methods.push_back(make(c));
   RunOptions options;
   options.steps = kSteps;
   const auto team = serial_team();
-  Run run(problem, std::move(methods), options, *team);
+  affpcl::Run run(problem, std::move(methods), options, *team);
   run.advance(kSteps);
   std::vector<double> all;
   for (std::int64_t i = 0; i < problem.shape().agents; ++i)
@@ -108,22 +116,15 @@ TEST(IdentityMethods, PublishedFormsAreOtherMethods) {
 // one step from it.
 TEST(IdentityMethods, PublishedPFedMeByHand) {
   const Gaussian problem({.agents = 6, .dim = 3}, 3, 0);
-  const MethodKind& kind = method_kind("pfedme");
+  const std::map<std::string, Value> given = {
+      {"form", "published"}, {"inner", std::int64_t{1}}, {"lambda", 4.0}, {"outer", 0.25}};
   std::vector<Method> methods;
-  methods.push_back(
-      {"pfedme",
-       kind.make(Values(
-           kind.params,
-           {{"form", "published"}, {"inner", std::int64_t{1}}, {"lambda", 4.0}, {"outer", 0.25}},
-           "m")),
-       1,
-       1,
-       {}});
-  methods.push_back({"fedavg", method_kind("fedavg").make({}), 1, 1, {}});
+  methods.push_back(make({"pfedme", given}));
+  methods.push_back(make({"fedavg"}));
   RunOptions options;
   options.steps = kSteps;
   const auto team = serial_team();
-  Run run(problem, std::move(methods), options, *team);
+  affpcl::Run run(problem, std::move(methods), options, *team);
   run.advance(kSteps);
   for (int r = 0; r < 3; ++r) EXPECT_NEAR(run.central_x(0).p[r], run.central_x(1).p[r], 1e-12);
 }
