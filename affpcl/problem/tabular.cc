@@ -30,83 +30,7 @@ double largest_norm(const std::vector<double>& matrices, int states, int rows, i
 
 int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }
 
-// A matrix of norm one with directions drawn for (state, purpose).
-Matrix random_unit_matrix(const Key& key, int state, Purpose purpose, int d) {
-  Matrix N(d, d);
-  for (int r = 0; r < d; ++r)
-    for (int c = 0; c < d; ++c)
-      N(r, c) = normal(key, state, purpose, static_cast<std::uint32_t>(r * d + c));
-  return N / N.operatorNorm();
-}
-
-// Random weights that sum to one: squared exponentials, so that some are large and some small.
-std::vector<double> random_law(const Key& key, std::int64_t agent, int states) {
-  std::vector<double> q(at(states));
-  for (int s = 0; s < states; ++s)
-    q[at(s)] = std::pow(
-        -std::log(uniform(key, agent, Purpose::kEnvironment, static_cast<std::uint32_t>(s))), 2);
-  const double sum = std::accumulate(q.begin(), q.end(), 0.0);
-  for (double& x : q) x /= sum;
-  return q;
-}
-
 }  // namespace
-
-FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_t replicate) {
-  const Key key{seed, replicate, 0};
-  FiniteSystem sys;
-  sys.agents = c.agents;
-  sys.states = c.states;
-  sys.d = sys.k = c.dim;
-  const Matrix I = Matrix::Identity(c.dim, c.dim);
-  for (int s = 0; s < c.states; ++s) {
-    const Matrix A = I + c.noise_A * random_unit_matrix(key, s, Purpose::kSystemA, c.dim);
-    const Matrix Phi = (I + c.noise_Phi * random_unit_matrix(key, s, Purpose::kSystemPhi, c.dim)) /
-                       (1 + c.noise_Phi);
-    sys.A.insert(sys.A.end(), A.data(), A.data() + A.size());
-    sys.Phi.insert(sys.Phi.end(), Phi.data(), Phi.data() + Phi.size());
-  }
-
-  const auto unit = [&](std::int64_t agent, Purpose purpose) {
-    Eigen::VectorXd v(c.dim);
-    for (int r = 0; r < c.dim; ++r)
-      v(r) = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
-    return Eigen::VectorXd(v / v.norm());
-  };
-  // The base law is drawn for an agent that does not exist, evened out so that no state is rare.
-  std::vector<double> base = random_law(key, c.agents, c.states);
-  for (double& x : base) x = 0.5 * x + 0.5 / c.states;
-  const Eigen::VectorXd theta_base = unit(0, Purpose::kTheta);
-  const int differing = static_cast<int>(std::ceil(c.sparsity * c.states));
-
-  for (std::int64_t i = 0; i < c.agents; ++i) {
-    const bool central = i == 0 && c.first_central;
-    std::vector<double> mu = base;
-    if (!central && c.delta_env > 0) {
-      // On its own random subset of `differing` states the agent shares out the subset's mass by
-      // its own law.
-      std::vector<int> states(at(c.states));
-      std::iota(states.begin(), states.end(), 0);
-      std::sort(states.begin(), states.end(), [&](int a, int b) {
-        return uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(a)) <
-               uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(b));
-      });
-      const std::vector<double> law = random_law(key, i, c.states);
-      double mass = 0, own = 0;
-      for (int j = 0; j < differing; ++j)
-        mass += base[at(states[at(j)])], own += law[at(states[at(j)])];
-      for (int j = 0; j < differing; ++j) {
-        const std::size_t s = at(states[at(j)]);
-        mu[s] = (1 - c.delta_env) * base[s] + c.delta_env * mass * law[s] / own;
-      }
-    }
-    sys.mu.insert(sys.mu.end(), mu.begin(), mu.end());
-    Eigen::VectorXd theta = theta_base;
-    if (!central) theta += c.delta_obj * unit(i, Purpose::kObjective);
-    sys.theta.insert(sys.theta.end(), theta.data(), theta.data() + theta.size());
-  }
-  return sys;
-}
 
 Tabular::Tabular(FiniteSystem system, Coe coe) : sys_(std::move(system)) {
   const int S = sys_.states, d = sys_.d, k = sys_.k;
@@ -124,6 +48,12 @@ Tabular::Tabular(FiniteSystem system, Coe coe) : sys_(std::move(system)) {
       cumulative_.push_back(sum);
       mu0_[at(s)] += sys_.mu[at(i * S + s)] / static_cast<double>(sys_.agents);
     }
+  }
+
+  rho_.reserve(sys_.mu.size());
+  for (std::size_t j = 0; j < sys_.mu.size(); ++j) {
+    const double mu = sys_.mu[j];
+    rho_.push_back(mu == 0 ? 0 : mu / mu0_[j % at(S)]);  // 0/0 = 0, as in lem:vd-fed
   }
 
   b_ = sys_.b;
@@ -260,7 +190,9 @@ void Tabular::mean_coe(Lanes lanes, In theta, Out g) const {
 
 double Tabular::G_A() const { return largest_norm(sys_.A, sys_.states, sys_.d, sys_.d); }
 double Tabular::G_Phi() const {
-  return sys_.k == 0 ? 0 : largest_norm(sys_.Phi, sys_.states, sys_.d, sys_.k);
+  if (sys_.k == 0) return 0;
+  const double norm = largest_norm(sys_.Phi, sys_.states, sys_.d, sys_.k);
+  return gradient_ ? norm * norm : norm;
 }
 
 std::vector<double> Tabular::start_x(std::int64_t agent) const {
@@ -275,8 +207,7 @@ std::vector<double> Tabular::start_thetac() const {
 }
 
 double Tabular::rho(std::int64_t agent, int state) const {
-  const double mu = sys_.mu[at(agent * sys_.states + state)];
-  return mu == 0 ? 0 : mu / mu0_[at(state)];  // 0/0 = 0, as in lem:vd-fed
+  return rho_[at(agent * sys_.states + state)];
 }
 
 // psi is one-hot: M collects the directions state by state, and eta^i is rho^i itself.
@@ -286,11 +217,13 @@ void Tabular::accumulate(Lanes lanes, In s, In g, Scratch&, double* M) const {
 }
 
 void Tabular::correct(Lanes lanes, const double* M, Out rg) const {
+  const int S = sys_.states, d = rg.rows;
   for (int l = 0; l < lanes.count; ++l) {
-    for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] = 0;
-    for (int s = 0; s < sys_.states; ++s) {
-      const double w = rho(lanes.first + l, s);
-      for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] += w * M[s * rg.rows + r];
+    const double* eta = rho_.data() + (lanes.first + l) * S;
+    for (int r = 0; r < d; ++r) {
+      double sum = 0;
+      for (int s = 0; s < S; ++s) sum += eta[s] * M[s * d + r];
+      rg.row(r)[l] = sum;
     }
   }
 }

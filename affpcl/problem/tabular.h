@@ -32,13 +32,18 @@ FiniteSystem read_finite_system(const std::string& path);
 
 class Tabular final : public Problem, private Densities {
  public:
+  // free_ride (sec:asa): every agent but the first has states of its own, so all are as far apart
+  // as can be, and the first sits at the centre: mu^1 = mu^0, theta^1 = theta^c_*.
+  enum class Family { kMixture, kFreeRide };
   struct Config {
+    Family family = Family::kMixture;
     std::int64_t agents = 10;
     int dim = 3;
-    int states = 8;
+    int states = 8;          // free_ride: of each agent
     double delta_env = 0.3;  // mu^i = (1 - delta_env) mu_base + delta_env q^i
     double delta_obj = 0.3;  // theta^i = theta_base + delta_obj u_i
     double noise_A = 0.5;    // A(s) = I + noise_A N(s), |N(s)| = 1; below 1 every A(s) is monotone
+    double angle = 0;  // degrees A(s) turns, one way or the other: nu is about 1/cos (apx:noise)
     double noise_Phi =
         0.5;  // Phi(s) = (I + noise_Phi N(s)) / (1 + noise_Phi), so that |Phi(s)| <= 1
     double sparsity = 1.0;      // share of the states on which mu^i may differ from mu_base
@@ -100,6 +105,7 @@ class Tabular final : public Problem, private Densities {
   bool gradient_ = false;
   std::vector<double> cumulative_;  // [agents][states]
   std::vector<double> mu0_;         // the mixture
+  std::vector<double> rho_;         // [agents][states]
   std::vector<double> b_;           // [agents][states][d]
   std::vector<double> b0_;          // [states][d], mean over agents
 };

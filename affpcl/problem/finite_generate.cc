@@ -1,0 +1,158 @@
+// Finite systems at chosen heterogeneity.
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "affpcl/problem/tabular.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// A matrix of norm one with directions drawn for (state, purpose).
+Matrix random_unit_matrix(const Key& key, int state, Purpose purpose, int d) {
+  Matrix N(d, d);
+  for (int r = 0; r < d; ++r)
+    for (int c = 0; c < d; ++c)
+      N(r, c) = normal(key, state, purpose, static_cast<std::uint32_t>(r * d + c));
+  return N / N.operatorNorm();
+}
+
+// Turns every pair of coordinates by `angle` degrees; an odd last one stays.
+Matrix rotation(int d, double angle) {
+  Matrix R = Matrix::Identity(d, d);
+  const double a = angle * std::numbers::pi / 180;
+  for (int r = 0; r + 1 < d; r += 2)
+    R.block(r, r, 2, 2) << std::cos(a), -std::sin(a), std::sin(a), std::cos(a);
+  return R;
+}
+
+Eigen::VectorXd random_unit_vector(const Key& key, std::int64_t agent, Purpose purpose, int d) {
+  Eigen::VectorXd v(d);
+  for (int r = 0; r < d; ++r) v(r) = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
+  return v / v.norm();
+}
+
+// Random weights that sum to one: squared exponentials, so that some are large and some small.
+std::vector<double> random_law(const Key& key, std::int64_t agent, int states) {
+  std::vector<double> q(at(states));
+  for (int s = 0; s < states; ++s)
+    q[at(s)] = std::pow(
+        -std::log(uniform(key, agent, Purpose::kEnvironment, static_cast<std::uint32_t>(s))), 2);
+  const double sum = std::accumulate(q.begin(), q.end(), 0.0);
+  for (double& x : q) x /= sum;
+  return q;
+}
+
+// Half of it even, so that no state is rare.
+std::vector<double> evened(std::vector<double> law) {
+  for (double& x : law) x = 0.5 * x + 0.5 / static_cast<double>(law.size());
+  return law;
+}
+
+void append(std::vector<double>& to, const std::vector<double>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+// mu^i = (1 - delta) base + delta q^i; on its own random subset of states the agent shares out the
+// subset's mass by a law of its own.
+std::vector<double> mixture_law(const Key& key, const Tabular::Config& c, std::int64_t i,
+                                const std::vector<double>& base) {
+  std::vector<int> states(base.size());
+  std::iota(states.begin(), states.end(), 0);
+  std::sort(states.begin(), states.end(), [&](int a, int b) {
+    return uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(a)) <
+           uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(b));
+  });
+  states.resize(at(static_cast<int>(std::ceil(c.sparsity * static_cast<double>(base.size())))));
+  const std::vector<double> law = random_law(key, i, c.states);
+  double mass = 0, own = 0;
+  for (int s : states) mass += base[at(s)], own += law[at(s)];
+  std::vector<double> mu = base;
+  for (int s : states)
+    mu[at(s)] = (1 - c.delta_env) * base[at(s)] + c.delta_env * mass * law[at(s)] / own;
+  return mu;
+}
+
+// The first agent's theta in the free-ride family: with mu^1 = mu^0, theta^1 = theta^c_* means
+// Phibar^0 theta = mean over the others of Phibar^j theta^j.
+Eigen::VectorXd central_theta(const FiniteSystem& sys, const std::vector<double>& centre) {
+  const int d = sys.d;
+  Matrix Phi0 = Matrix::Zero(d, d);
+  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d);
+  const std::int64_t others = static_cast<std::int64_t>(sys.theta.size()) / d;
+  for (int s = 0; s < sys.states; ++s) {
+    const Eigen::Map<const Matrix> Phi(sys.Phi.data() + static_cast<std::ptrdiff_t>(s) * d * d, d,
+                                       d);
+    Phi0 += centre[at(s)] * Phi;
+    for (std::int64_t j = 0; j < others; ++j) {
+      const double mu = sys.mu[at(j * sys.states + s)];
+      if (mu > 0)
+        b0 += mu / static_cast<double>(others) *
+              (Phi * Eigen::Map<const Eigen::VectorXd>(sys.theta.data() + j * d, d));
+    }
+  }
+  return Phi0.partialPivLu().solve(b0);
+}
+
+}  // namespace
+
+FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_t replicate) {
+  const Key key{seed, replicate, 0};
+  const bool free_ride = c.family == Family::kFreeRide && c.agents > 1;
+  FiniteSystem sys;
+  sys.agents = c.agents;
+  sys.states = free_ride ? c.states * static_cast<int>(c.agents - 1) : c.states;
+  sys.d = sys.k = c.dim;
+  const Matrix I = Matrix::Identity(c.dim, c.dim);
+  for (int s = 0; s < sys.states; ++s) {
+    const Matrix A = rotation(c.dim, s % 2 == 0 ? c.angle : -c.angle) *
+                     (I + c.noise_A * random_unit_matrix(key, s, Purpose::kSystemA, c.dim));
+    const Matrix Phi = (I + c.noise_Phi * random_unit_matrix(key, s, Purpose::kSystemPhi, c.dim)) /
+                       (1 + c.noise_Phi);
+    sys.A.insert(sys.A.end(), A.data(), A.data() + A.size());
+    sys.Phi.insert(sys.Phi.end(), Phi.data(), Phi.data() + Phi.size());
+  }
+
+  const Eigen::VectorXd theta_base = random_unit_vector(key, 0, Purpose::kTheta, c.dim);
+  const auto add_theta = [&](const Eigen::VectorXd& theta) {
+    sys.theta.insert(sys.theta.end(), theta.data(), theta.data() + theta.size());
+  };
+  const auto own_theta = [&](std::int64_t i) -> Eigen::VectorXd {
+    return theta_base + c.delta_obj * random_unit_vector(key, i, Purpose::kObjective, c.dim);
+  };
+
+  if (free_ride) {
+    std::vector<double> centre(at(sys.states), 0.0);
+    for (std::int64_t j = 1; j < c.agents; ++j) {
+      std::vector<double> mu(at(sys.states), 0.0);
+      const std::vector<double> law = evened(random_law(key, j, c.states));
+      for (int s = 0; s < c.states; ++s) {
+        const std::size_t state = at((j - 1) * c.states + s);
+        mu[state] = law[at(s)];
+        centre[state] = law[at(s)] / static_cast<double>(c.agents - 1);
+      }
+      append(sys.mu, mu);
+      add_theta(own_theta(j));
+    }
+    const Eigen::VectorXd theta = central_theta(sys, centre);
+    sys.mu.insert(sys.mu.begin(), centre.begin(), centre.end());
+    sys.theta.insert(sys.theta.begin(), theta.data(), theta.data() + theta.size());
+    return sys;
+  }
+
+  const std::vector<double> base = evened(random_law(key, -1, c.states));  // of no agent
+  for (std::int64_t i = 0; i < c.agents; ++i) {
+    const bool central = i == 0 && c.first_central;
+    append(sys.mu, central || c.delta_env == 0 ? base : mixture_law(key, c, i, base));
+    add_theta(central ? theta_base : own_theta(i));
+  }
+  return sys;
+}
+
+}  // namespace affpcl
