@@ -86,10 +86,16 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
     case Objective::kKnown:
       break;
   }
-  if (config_.central == Central::kAverage && (setup.period != 1 || !setup.step.common()))
-    throw BadInput(
-        "central = \"average\" needs period = 1 and the same step size for all agents: only then "
-        "does one sum carry the average");
+  if (config_.central == Central::kAverage) {
+    if (setup.period != 1 || !setup.step.common())
+      throw BadInput(
+          "central = \"average\" needs period = 1 and the same step size for all agents: only then "
+          "does one sum carry the average");
+    if (config_.correction == Correction::kClient)
+      throw BadInput(
+          "central = \"average\" needs correction = \"server\": only there do the corrections "
+          "cancel in the mean");
+  }
   if (config_.correction == Correction::kServer) {
     ratio_->declare(setup.problem, agent, centre, sum);
   } else {  // the ratio weighs what stays at home; only the plain mean travels

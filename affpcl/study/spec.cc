@@ -205,7 +205,7 @@ std::string required_text(const Parser& in, const toml::table& table, const char
 }
 
 Spec Parser::spec(const toml::table& root) const {
-  only("", root, {"problem", "run", "method", "sweep"});
+  only("", root, {"title", "problem", "run", "method", "sweep"});
   Spec spec;
   const auto named = [this](auto&& work) {  // complaints from below do not know the file
     try {
@@ -366,6 +366,13 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
+// How a swept value is written in results: a step-size table by its schedule.
+Value label(const Parser& in, const std::string& key, const toml::node& value) {
+  if (const toml::table* t = value.as_table())
+    return (*t)["schedule"].value_or(std::string("constant"));
+  return in.value("sweep." + key, value);
+}
+
 void expand(const Parser& in, const toml::table& root,
             const std::vector<std::pair<std::string, const toml::array*>>& sweep, std::size_t depth,
             const std::vector<std::pair<std::string, Value>>& at, std::vector<Setting>& out) {
@@ -379,8 +386,7 @@ void expand(const Parser& in, const toml::table& root,
     std::vector<std::pair<std::string, Value>> here = at;
     for (const std::string& key : split(keys, '+')) {
       assign(in, next, key, value);
-      here.emplace_back(
-          key, value.is_table() ? Value(std::string("table")) : in.value("sweep." + key, value));
+      here.emplace_back(key, label(in, key, value));
     }
     expand(in, next, sweep, depth + 1, here, out);
   }
@@ -416,6 +422,7 @@ Study read_study(const std::string& text, const std::string& name,
   as_json << toml::json_formatter(root);
   study.toml = as_toml.str();
   study.json = as_json.str();
+  study.title = root["title"].value_or(std::string());
 
   std::vector<std::pair<std::string, const toml::array*>> sweep;
   if (root.contains("sweep")) flatten(in, "", in.table(root, "sweep"), sweep);
@@ -443,75 +450,6 @@ Study read_study_file(const std::string& path, std::span<const std::string> over
   std::stringstream text;
   if (!in || !(text << in.rdbuf())) throw BadInput(fmt::format("cannot read the spec {}", path));
   return read_study(text.str(), path, overrides);
-}
-
-StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& problem) {
-  const StepRule rule = method.step_size.value_or(spec.step_size);
-  StepSizes step;
-  const auto plain = [&](const StepRule& r) {
-    return Schedule{.kind = r.kind, .value = r.value, .horizon = spec.run.steps, .t0 = r.t0};
-  };
-  step.agent.schedule = step.central.schedule = step.objective.schedule = step.ratio.schedule =
-      plain(rule);
-  const bool relative = rule.kind != Schedule::Kind::kConstant;
-  if (relative) {
-    if (!problem.has_means())
-      throw BadInput(
-          "a relative step_size schedule needs lambda, which this problem does not know; give a "
-          "number");
-    const Monotonicity m = monotonicity(problem);
-    double least = m.central > 0 ? m.central : 0;
-    for (std::size_t i = 0; i < m.agents.size(); ++i) {
-      if (m.agents[i] <= 0)
-        throw BadInput(
-            fmt::format("a relative step_size schedule needs lambda > 0, but agent {} has {:.3g}",
-                        i, m.agents[i]));
-      least = std::min(least, m.agents[i]);
-    }
-    if (problem.shape().k > 0) least = std::min(least, m.objective);
-    if (least <= 0)
-      throw BadInput(
-          fmt::format("a relative step_size schedule needs lambda > 0, but the centre has {:.3g} "
-                      "and its objective {:.3g}",
-                      m.central, m.objective));
-    if (rule.per_agent) {
-      for (double lambda : m.agents) step.agent_factors.push_back(1 / lambda);
-      step.central.factor = 1 / m.central;
-      step.objective.factor = problem.shape().k > 0 ? 1 / m.objective : 1;
-    } else {
-      step.agent.factor = step.central.factor = step.objective.factor = 1 / least;
-    }
-    if (rule.kind == Schedule::Kind::kDiminishing && rule.t0 < 0) {
-      // alpha^i_0 <= lambda^i/(40 G_A^2), alpha^c_0 <= lambda^c/(8 G_A^2), alpha^b_0 <= lambda^b/(4
-      // G_Phi^2): lem:local, lem:central, lem:objective-k-het. The last is stated for |Phi| <= 1.
-      const double GA2 = problem.G_A() * problem.G_A();
-      double most = 8 * GA2 * step.central.factor / m.central;
-      for (std::size_t i = 0; i < m.agents.size(); ++i)
-        most =
-            std::max(most, 40 * GA2 * (rule.per_agent ? step.agent_factors[i] : step.agent.factor) /
-                               m.agents[i]);
-      if (problem.shape().k > 0)
-        most = std::max(most, 4 * std::max(1.0, problem.G_Phi() * problem.G_Phi()) *
-                                  step.objective.factor / m.objective);
-      const double t0 = std::max(1.0, std::ceil(4 * most - 1));
-      step.agent.schedule.t0 = step.central.schedule.t0 = step.objective.schedule.t0 = t0;
-    }
-  }
-  const auto replace = [&](StepSizes::Module& module, const std::optional<StepRule>& own) {
-    if (!own) return;
-    if (own->kind !=
-        Schedule::Kind::kConstant) {  // relative to the same lambda, with its own schedule
-      const double t0 = own->t0 > 0 ? own->t0 : module.schedule.t0;
-      module.schedule = plain(*own);
-      module.schedule.t0 = t0 > 0 ? t0 : 1;
-    } else {
-      module = {plain(*own), 1};
-    }
-  };
-  replace(step.central, spec.step_size_central);
-  replace(step.objective, spec.step_size_objective);
-  replace(step.ratio, spec.step_size_ratio);
-  return step;
 }
 
 }  // namespace affpcl

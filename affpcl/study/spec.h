@@ -48,9 +48,10 @@ struct Setting {
 };
 
 struct Study {
-  std::string name;  // of the file or figure
-  std::string toml;  // the spec with all overrides, as text: enough to run it again
-  std::string json;  // the same as JSON
+  std::string name;   // of the file or figure
+  std::string title;  // one line for people, if the spec has one
+  std::string toml;   // the spec with all overrides, as text: enough to run it again
+  std::string json;   // the same as JSON
   std::vector<Setting> settings;
 };
 
