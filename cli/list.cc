@@ -7,6 +7,7 @@
 #include "affpcl/density/ratio.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/spec.h"
+#include "affpcl/study/studies.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -50,6 +51,9 @@ void print_text(bool keys) {
   if (keys) fmt::print("  every method also takes\n"), print_params(method_params());
   fmt::print("density ratios (ratio = …)\n");
   for (const RatioKind& k : ratio_kinds()) fmt::print("  {:<14} {}\n", k.name, k.doc);
+  fmt::print("studies (affpcl reproduce …)\n");
+  for (const EmbeddedStudy& s : embedded_studies())
+    fmt::print("  {:<18} {}\n", s.name, read_study(std::string(s.spec), std::string(s.name)).title);
   if (keys) {
     fmt::print("keys of [run]\n");
     print_params(run_params());
@@ -74,6 +78,9 @@ Json as_json() {
     j["methods"].push_back({{"name", k.name}, {"doc", k.doc}, {"params", params_json(k.params)}});
   for (const RatioKind& k : ratio_kinds())
     j["ratios"].push_back({{"name", k.name}, {"doc", k.doc}});
+  for (const EmbeddedStudy& s : embedded_studies())
+    j["studies"].push_back(
+        {{"name", s.name}, {"doc", read_study(std::string(s.spec), std::string(s.name)).title}});
   j["run"] = params_json(run_params());
   j["method"] = params_json(method_params());
   return j;
@@ -87,7 +94,7 @@ Verb list_verb(CLI::App& app) {
   };
   auto o = std::make_shared<Options>();
   CLI::App* verb =
-      app.add_subcommand("list", "problems, methods, density ratios, with one line each");
+      app.add_subcommand("list", "problems, methods, density ratios, studies, with one line each");
   verb->add_flag("--keys", o->keys, "also every key with its default");
   verb->add_flag("--json", o->json, "the same as JSON");
   verb->footer("Example:\n  affpcl list --keys");

@@ -52,8 +52,9 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     Member m;
     m.method = std::move(method);
     const Algorithm& algorithm = *m.method.algorithm;
-    m.method.algorithm->declare({problem_, m.method.step, m.method.period, m.method.batch, options_.steps}, m.agent,
-                                m.centre, m.sum);
+    m.method.algorithm->declare(
+        {problem_, m.method.step, m.method.period, m.method.batch, options_.steps}, m.agent,
+        m.centre, m.sum);
     m.agents = Store(m.agent.rows(), shape_.agents);
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));

@@ -24,8 +24,11 @@ std::int64_t agents_hint(const Spec& spec) {
 }
 
 void refuse_too_large(const Spec& spec) {
-  const double n = number_or(spec, "agents", 1), d = number_or(spec, "dim", 1),
-               states = number_or(spec, "states", 0);
+  const double n = number_or(spec, "agents", 1), d = number_or(spec, "dim", 1);
+  const auto family = spec.problem.all().find("family");
+  const bool own_states =
+      family != spec.problem.all().end() && family->second == Value("free_ride");
+  const double states = number_or(spec, "states", 0) * (own_states ? n : 1);
   // Per agent: the problem's own vectors, the samples, and each method's iterate, directions and
   // errors.
   double numbers = 8 * d + states * (2 + d);

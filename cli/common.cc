@@ -1,0 +1,41 @@
+// What run and reproduce have in common.
+#include <fmt/format.h>
+
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+
+std::vector<std::string> CommonOptions::overrides() const {
+  std::vector<std::string> all = set;
+  if (seed >= 0) all.push_back(fmt::format("run.seed={}", seed));
+  return all;
+}
+
+void add_common(CLI::App& verb, CommonOptions& o, const std::string& out_doc) {
+  verb.add_option("--out", o.out, out_doc)->type_name("DIR");
+  verb.add_flag("--force", o.force, "replace the folder if it exists");
+  verb.add_option("--set", o.set, "change a key of the spec; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  verb.add_option("--seed", o.seed, "the same as --set run.seed=N")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  verb.add_option("--threads", o.threads,
+                  "threads to use; the numbers do not depend on it (default: all cores)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb.add_flag("--json", o.json, "print the summary as JSON and nothing else");
+  verb.add_flag("--quiet", o.quiet, "no table, no progress");
+}
+
+StudyResult run_with_progress(const Study& study, const CommonOptions& o,
+                              const std::string& trace) {
+  ProgressLine progress(o.quiet || o.json);
+  return run_study(study, {.threads = o.threads,
+                           .stop = &interruption(),
+                           .progress = [&](double share) { progress(share); },
+                           .trace = trace});
+}
+
+}  // namespace affpcl::cli
