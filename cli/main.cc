@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
       "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
       "interrupted.");
   const std::string line = command_line(argc, argv);
-  const std::vector<Verb> verbs = {run_verb(app, line), reproduce_verb(app, line), list_verb(app)};
+  const std::vector<Verb> verbs = {run_verb(app, line), reproduce_verb(app, line),
+                                   affinity_verb(app, line), list_verb(app)};
   try {
     app.parse(argc, argv);
     for (const Verb& verb : verbs)

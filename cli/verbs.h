@@ -20,6 +20,7 @@ struct Verb {
 
 Verb run_verb(CLI::App& app, const std::string& command_line);
 Verb reproduce_verb(CLI::App& app, const std::string& command_line);
+Verb affinity_verb(CLI::App& app, const std::string& command_line);
 Verb list_verb(CLI::App& app);
 
 struct CommonOptions {

@@ -216,6 +216,17 @@ void Gaussian::correct(Lanes lanes, const double* M, Out rg) const {
   }
 }
 
+// Two unit normals overlap by their distance alone: TV = 2 Phi(|m_i - m_j| / 2) - 1.
+double Gaussian::tv(std::int64_t i, std::int64_t j) const {
+  double square = 0;
+  for (int r = 0; r < config_.dim; ++r) {
+    const double gap = means_[static_cast<std::size_t>(environment(i) * config_.dim + r)] -
+                       means_[static_cast<std::size_t>(environment(j) * config_.dim + r)];
+    square += gap * gap;
+  }
+  return std::erf(std::sqrt(square / 8));
+}
+
 void Gaussian::own(Lanes lanes, In s, Scratch& scratch, Out rho) const {
   if (p() == 1) return fill(rho, 1);
   const Out psi = scratch.rows(p()), Z = scratch.rows(1);

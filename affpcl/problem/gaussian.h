@@ -48,12 +48,13 @@ class Gaussian final : public Problem, private Densities {
 
   const Config& config() const { return config_; }
   In mean(Lanes lanes) const;  // m_i
-  std::vector<double> theta(std::int64_t agent) const;
+  std::vector<double> theta(std::int64_t agent) const override;
 
  private:
   int p() const override { return static_cast<int>(weight_.size()); }
   void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
   void correct(Lanes lanes, const double* M, Out rg) const override;
+  double tv(std::int64_t i, std::int64_t j) const override;
   void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
 
   std::int64_t environment(std::int64_t agent) const {

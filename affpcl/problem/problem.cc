@@ -4,6 +4,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "affpcl/base/error.h"
@@ -100,6 +101,9 @@ void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
   mean_objective(lanes, b);
   add_scaled(g, -1, b);
 }
+double Problem::probability(std::int64_t, int) const { lacking("finite outcomes"); }
+void Problem::outcome(int, Out) const { lacking("finite outcomes"); }
+double Densities::tv(std::int64_t, std::int64_t) const { return std::nan(""); }
 double Problem::G_A() const { lacking("bound on A"); }
 double Problem::G_Phi() const { lacking("bound on Phi"); }
 

@@ -42,6 +42,8 @@ class Densities {
   virtual void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const = 0;
   // rg^i = M' eta^i
   virtual void correct(Lanes lanes, const double* M, Out rg) const = 0;
+  // Total variation distance of mu^i and mu^j; NaN where there is no closed form.
+  virtual double tv(std::int64_t i, std::int64_t j) const;
   // rho^i at the agent's own sample
   virtual void own(Lanes lanes, In s, Scratch& scratch, Out rho) const = 0;
 };
@@ -88,10 +90,19 @@ class Problem {
   virtual void mean_objective(Lanes lanes, Out b) const;         // bbar^i
   virtual void mean_Phi(Lanes lanes, In theta, Out bhat) const;  // Phibar^i theta
   virtual void mean_coe(Lanes lanes, In theta, Out g) const;     // E_mu^i coe(theta)
-  // Bounds E|A(s) x|^2 <= G_A^2 |x|^2, likewise Phi, for the step-size rules; suprema over s where
-  // they are finite.
+  // Bounds E|A(s) x|^2 <= G_A^2 |x|^2, likewise of the map in coe (Phi, or Phi'Phi in gradient
+  // form), for the step-size rules; suprema over s where they are finite.
   virtual double G_A() const;
   virtual double G_Phi() const;
+
+  // A finite problem can be enumerated: so many possible samples, each with its probability.
+  virtual int outcomes() const { return 0; }
+  virtual double probability(std::int64_t agent, int outcome) const;
+  virtual void outcome(int number, Out s) const;  // that sample, in every lane
+  // theta^i where b^i = Phi theta^i, else empty.
+  virtual std::vector<double> theta(std::int64_t agent) const {
+    return (void)agent, std::vector<double>{};
+  }
 
   virtual std::vector<double> start_x(std::int64_t agent) const;  // x^i_0
   virtual std::vector<double> start_xc() const;                   // x^c_0

@@ -195,6 +195,21 @@ double Tabular::G_Phi() const {
   return gradient_ ? norm * norm : norm;
 }
 
+double Tabular::probability(std::int64_t agent, int outcome) const {
+  return sys_.mu[at(agent * sys_.states + outcome)];
+}
+
+std::vector<double> Tabular::theta(std::int64_t agent) const {
+  if (sys_.theta.empty()) return {};
+  return {sys_.theta.begin() + agent * sys_.k, sys_.theta.begin() + (agent + 1) * sys_.k};
+}
+
+double Tabular::tv(std::int64_t i, std::int64_t j) const {
+  double sum = 0;
+  for (int s = 0; s < sys_.states; ++s) sum += std::abs(probability(i, s) - probability(j, s));
+  return sum / 2;
+}
+
 std::vector<double> Tabular::start_x(std::int64_t agent) const {
   if (sys_.x0.empty()) return Problem::start_x(agent);
   return {sys_.x0.begin() + agent * sys_.d, sys_.x0.begin() + (agent + 1) * sys_.d};

@@ -80,6 +80,11 @@ class Tabular final : public Problem, private Densities {
   double G_A() const override;
   double G_Phi() const override;
 
+  int outcomes() const override { return sys_.states; }
+  double probability(std::int64_t agent, int outcome) const override;
+  void outcome(int number, Out s) const override { fill(s, number); }
+  std::vector<double> theta(std::int64_t agent) const override;
+
   std::vector<double> start_x(std::int64_t agent) const override;
   std::vector<double> start_xc() const override;
   std::vector<double> start_thetac() const override;
@@ -92,6 +97,7 @@ class Tabular final : public Problem, private Densities {
   int p() const override { return sys_.states; }
   void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
   void correct(Lanes lanes, const double* M, Out rg) const override;
+  double tv(std::int64_t i, std::int64_t j) const override;
   void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
 
   // One agent, one state, column vectors of a block: out[:, lane] = matrix(state) in[:, lane].

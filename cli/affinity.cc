@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "affpcl/base/error.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/study/affinity.h"
+#include "affpcl/study/files.h"
+#include "affpcl/study/study.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Score& s) {
+  if (!s.why.empty()) return {{"value", nullptr}, {"why", s.why}};
+  return {{"value", s.value}, {"se", s.se}};
+}
+
+std::string text(const Score& s) {
+  if (!s.why.empty()) return "-";
+  return s.se > 0 ? fmt::format("{:.3f} ±{:.3f}", s.value, s.se) : fmt::format("{:.3f}", s.value);
+}
+
+struct Named {
+  const char* key;
+  const char* doc;
+  Score Affinity::*score;
+};
+constexpr Named kScores[] = {
+    {"delta_env", "largest distance between two environments", &Affinity::delta_env},
+    {"delta_obj", "largest distance between two objectives", &Affinity::delta_obj},
+    {"nu", "stochastic condition number", &Affinity::nu},
+    {"G_b", "largest |theta|", &Affinity::G_b},
+    {"G_A", "largest |A(s)|", &Affinity::G_A},
+    {"G_x", "largest |x*|", &Affinity::G_x},
+    {"sigma", "scale of the system", &Affinity::sigma},
+    {"lambda_central", "monotonicity of the central system", &Affinity::lambda_central},
+    {"lambda_objective", "monotonicity of the central objective", &Affinity::lambda_objective},
+};
+
+// Per agent what a run measured, if one was asked for: vs_independent of the first method of kind
+// affpcl.
+std::vector<Estimate> measured(const Study& study, std::size_t setting,
+                               const CommonOptions& options) {
+  Study one = study;
+  one.settings = {study.settings[setting]};
+  one.settings.front().spec.redraw_system = false;  // the system that was scored, new samples
+  const StudyResult result = run_with_progress(one, options);
+  std::vector<Estimate> out;
+  if (result.settings.empty()) return out;
+  const Spec& spec = one.settings.front().spec;
+  for (std::size_t m = 0; m < spec.methods.size(); ++m)
+    if (spec.methods[m].kind == "affpcl") {
+      for (const AgentResult& a : result.settings.front().methods[m].agents)
+        out.push_back(a.vs_independent);
+      return out;
+    }
+  throw BadInput(fmt::format(
+      "{}: --measure needs a method of kind affpcl beside one of kind independent", study.name));
+}
+
+Json as_json(const Setting& setting, const Affinity& a, const std::vector<Estimate>& gains) {
+  Json at = Json::object(), j, agents = Json::array();
+  for (const auto& [key, value] : setting.at)
+    at[key] = std::visit([](const auto& v) { return Json(v); }, value);
+  j["at"] = at;
+  for (const Named& s : kScores) j[s.key] = to_json(a.*s.score);
+  for (std::size_t i = 0; i < a.agents.size(); ++i) {
+    const AgentAffinity& one = a.agents[i];
+    Json agent{{"agent", i},
+               {"delta_cen", to_json(one.delta_cen)},
+               {"lambda", to_json(one.lambda)},
+               {"kappa", to_json(one.kappa)},
+               {"nu", to_json(one.nu)},
+               {"predicted", to_json(one.prediction)}};
+    if (i < gains.size())
+      agent["measured"] = {{"mean", gains[i].mean}, {"lo", gains[i].lo}, {"hi", gains[i].hi}};
+    agents.push_back(std::move(agent));
+  }
+  j["agents"] = std::move(agents);
+  if (!gains.empty()) {
+    std::vector<double> v, g;
+    for (std::size_t i = 0; i < gains.size(); ++i)
+      v.push_back(a.agents[i].prediction.value), g.push_back(gains[i].mean);
+    j["rank_correlation"] = rank_correlation(v, g);
+  }
+  return j;
+}
+
+void print_text(const Setting& setting, const Affinity& a, const std::vector<Estimate>& gains) {
+  for (const auto& [key, value] : setting.at) fmt::print("{} = {}  ", key, to_text(value));
+  if (!setting.at.empty()) fmt::print("\n");
+  for (const Named& s : kScores) {
+    const Score& score = a.*s.score;
+    fmt::print("  {:<17} {:<16} {}{}\n", s.key, text(score), s.doc,
+               score.why.empty() ? "" : ": none, " + score.why);
+  }
+  fmt::print("  agent  {:<15} {:>9}  {:<15} {:<16}{}\n", "delta_cen", "lambda", "nu", "predicted V",
+             gains.empty() ? "" : " measured");
+  for (std::size_t i = 0; i < a.agents.size(); ++i) {
+    if (a.agents.size() > 40 && i == 20)
+      fmt::print("  … ({} agents; all of them with --json or --out)\n", a.agents.size());
+    if (a.agents.size() > 40 && i >= 20 && i + 5 < a.agents.size()) continue;
+    const AgentAffinity& one = a.agents[i];
+    fmt::print("  {:>5}  {:<15} {:>9}  {:<15} {:<16}", i, text(one.delta_cen), text(one.lambda),
+               text(one.nu), text(one.prediction));
+    if (i < gains.size())
+      fmt::print(" {:.3f} [{:.3f}, {:.3f}]", gains[i].mean, gains[i].lo, gains[i].hi);
+    fmt::print("\n");
+  }
+  fmt::print(
+      "  V is the noise of AffPCL's step over that of learning alone, at the solution; below 1 "
+      "collaboration helps\n");
+}
+
+}  // namespace
+
+Verb affinity_verb(CLI::App& app, const std::string& command_line) {
+  struct Options : CommonOptions {
+    std::string spec;
+    int rounds = AffinityOptions{}.rounds;
+    bool measure = false;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "affinity", "before training: how alike the agents are, and the speed-up to expect of each");
+  verb->add_option("spec", o->spec, "the experiment, a TOML file")
+      ->required()
+      ->type_name("SPEC.toml");
+  verb->add_flag("--measure", o->measure,
+                 "also run the spec on that system and put each agent's measured ratio beside");
+  verb->add_option("--rounds", o->rounds, "Monte Carlo rounds where there is no closed form")
+      ->check(CLI::Range(20, 10000000))
+      ->type_name("N");
+  add_common(*verb, *o, "file for the scores as JSON");
+  verb->footer(
+      "Example:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure");
+  return {verb, [o, command_line] {
+            const Study study = read_study_file(o->spec, o->overrides());
+            Json all{{"command", command_line}, {"settings", Json::array()}};
+            for (std::size_t i = 0; i < study.settings.size(); ++i) {
+              const Spec& spec = study.settings[i].spec;
+              const std::unique_ptr<Problem> problem =
+                  problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
+              const Affinity a = affinity(*problem, {.seed = spec.run.seed, .rounds = o->rounds});
+              const std::vector<Estimate> gains =
+                  o->measure ? measured(study, i, *o) : std::vector<Estimate>{};
+              all["settings"].push_back(as_json(study.settings[i], a, gains));
+              if (!o->json && !o->quiet) print_text(study.settings[i], a, gains);
+              if (interruption()) return int{kInterrupted};
+            }
+            if (o->json) fmt::print("{}\n", all.dump(1));
+            if (!o->out.empty()) write_file(o->out, all.dump(1) + "\n");
+            return int{kOk};
+          }};
+}
+
+}  // namespace affpcl::cli
