@@ -1,0 +1,56 @@
+#include "examples/mean_estimation.h"
+
+namespace affpcl::examples {
+
+ProblemKind MeanEstimation::kind() {
+  const Config c;
+  return {
+      "mean_estimation",
+      "each agent's own mean, from noisy samples",
+      {
+          {.name = "agents", .doc = "number of agents", .fallback = c.agents, .lo = 1, .hi = 1e9},
+          {.name = "dim",
+           .doc = "length of the mean",
+           .fallback = std::int64_t{c.dim},
+           .lo = 1,
+           .hi = 1000},
+          {.name = "spread",
+           .doc = "how far the agents' means lie apart",
+           .fallback = c.spread,
+           .lo = 0,
+           .hi = 1e6},
+      },
+      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+        return std::make_unique<MeanEstimation>(Config{.agents = v.integer("agents"),
+                                                       .dim = static_cast<int>(v.integer("dim")),
+                                                       .spread = v.number("spread")},
+                                                seed, replicate);
+      }};
+}
+
+MeanEstimation::MeanEstimation(const Config& config, std::uint64_t seed, std::uint32_t replicate)
+    : config_(config), mean_(config.dim, config.agents) {
+  for (std::int64_t b = 0; b < blocks_of(config_.agents); ++b) {
+    const Agents agents = mean_.block(b);
+    const Out m = agents[{0, config_.dim}];
+    normals({seed, replicate, 0}, agents.lanes, Purpose::kEnvironment, 0, m);
+    for (int i = 0; i < m.rows * kLanes; ++i) m.p[i] *= config_.spread;
+  }
+  solve();
+}
+
+void MeanEstimation::declare(Layout&, Layout& sample) const { sample.add("s", config_.dim); }
+
+void MeanEstimation::draw(const Draw& draw, Agents world, Out s) const {
+  normals(draw.key, world.lanes, Purpose::kSample, 0, s);
+  add_scaled(s, 1, mean_.block(world.lanes.first / kLanes)[{0, config_.dim}]);
+}
+
+void MeanEstimation::apply(Lanes, In, In x, Out Ax) const { copy(x, Ax); }
+void MeanEstimation::objective(Lanes, In s, Out b) const { copy(s, b); }
+void MeanEstimation::mean_apply(Lanes, In x, Out Ax) const { copy(x, Ax); }
+void MeanEstimation::mean_objective(Lanes lanes, Out b) const {
+  copy(mean_.block(lanes.first / kLanes)[{0, config_.dim}], b);
+}
+
+}  // namespace affpcl::examples
