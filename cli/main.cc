@@ -1,10 +1,14 @@
 // affpcl: personalised collaborative learning from the command line.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/params.h"
 #include "affpcl/version.h"
 #include "cli/verbs.h"
 
@@ -39,12 +43,21 @@ int main(int argc, char** argv) {
   const std::vector<Verb> verbs = {run_verb(app, line), reproduce_verb(app, line),
                                    affinity_verb(app, line), list_verb(app)};
   try {
+    if (argc > 1 && argv[1][0] != '-') {  // CLI11 would only say that a verb is missing
+      std::vector<std::string> names;
+      for (const Verb& verb : verbs) names.push_back(verb.app->get_name());
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      if (std::find(known.begin(), known.end(), argv[1]) == known.end())
+        throw affpcl::BadInput(
+            fmt::format("there is no verb '{}'{}", argv[1], affpcl::hint(argv[1], known)));
+    }
     app.parse(argc, argv);
     for (const Verb& verb : verbs)
       if (verb.app->parsed()) return verb.action();
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    fmt::print(stderr, "affpcl: {}\n", e.what());
+    fmt::print(stderr, "affpcl: {}{}\n", e.what(),
+               argc == 1 ? "; affpcl --help lists the verbs" : "");
     return kBadInput;
   } catch (const affpcl::BadInput& e) {
     fmt::print(stderr, "affpcl: {}\n", e.what());

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,10 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
           }
           for (const EmbeddedStudy& s : embedded_studies()) chosen.push_back(&s);
         }
+        for (std::size_t i = 0; i < chosen.size(); ++i)  // each once
+          chosen.erase(std::remove(chosen.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                   chosen.end(), chosen[i]),
+                       chosen.end());
         // Everything that can be refused is refused before the work.
         std::vector<Study> studies;
         std::vector<std::unique_ptr<ResultFolder>> folders;
