@@ -1,6 +1,8 @@
 // What run and reproduce have in common.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -19,7 +21,7 @@ void add_common(CLI::App& verb, CommonOptions& o, const std::string& out_doc) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   verb.add_option("--seed", o.seed, "the same as --set run.seed=N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->type_name("N");
   verb.add_option("--threads", o.threads,
                   "threads to use; the numbers do not depend on it (default: all cores)")
