@@ -29,6 +29,7 @@ void SumTree::push(int level, std::int64_t index) {
 }
 
 void SumTree::append(const SumTree& next) {
+  taken_ += next.taken_;
   for (std::size_t i = 0; i < next.nodes_.size(); ++i) {
     std::copy_n(next.slots_[i].data(), width_, open());
     push(next.nodes_[i].level, next.nodes_[i].index);
@@ -44,8 +45,7 @@ const double* SumTree::finish(std::int64_t leaves) {
     nodes_.pop_back();
     push(last.level + 1, last.index / 2);
   }
-  const Node root = nodes_.front();
-  if (nodes_.size() != 1 || root.index != 0 || (std::int64_t{1} << root.level) < leaves)
+  if (nodes_.size() != 1 || nodes_.front().index != 0 || taken_ != leaves)
     throw std::logic_error("leaves are missing from a sum");
   return slots_.front().data();
 }

@@ -22,7 +22,10 @@ class SumTree {
   // The next leaf's numbers, zeroed, to be filled; then push(leaf) takes them. Leaves come in
   // ascending order.
   double* open();
-  void push(std::int64_t leaf) { push(0, leaf); }
+  void push(std::int64_t leaf) {
+    push(0, leaf);
+    ++taken_;
+  }
 
   // Takes over the nodes of the run that follows this one.
   void append(const SumTree& next);
@@ -30,7 +33,10 @@ class SumTree {
   // The root, after all leaves of [0, leaves) have come in.
   const double* finish(std::int64_t leaves);
 
-  void clear() { nodes_.clear(); }
+  void clear() {
+    nodes_.clear();
+    taken_ = 0;
+  }
   std::size_t width() const { return width_; }
 
  private:
@@ -41,6 +47,7 @@ class SumTree {
   void push(int level, std::int64_t index);
 
   std::size_t width_ = 0;
+  std::int64_t taken_ = 0;     // leaves so far
   std::vector<Node> nodes_;    // ascending; never more than about 2 log2(leaves)
   std::vector<Buffer> slots_;  // slots_[i] holds nodes_[i]; the one beyond is being filled
 };

@@ -140,9 +140,11 @@ double normal(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t
 }
 
 int categorical(std::span<const double> cumulative, double u) {
-  const auto it = std::upper_bound(cumulative.begin(), cumulative.end(), u);
-  return static_cast<int>(std::min<std::ptrdiff_t>(
-      it - cumulative.begin(), static_cast<std::ptrdiff_t>(cumulative.size()) - 1));
+  auto it = std::upper_bound(cumulative.begin(), cumulative.end(), u);
+  // Rounding may leave the sum a little below u: then the last state that has any probability.
+  if (it == cumulative.end())
+    it = std::lower_bound(cumulative.begin(), cumulative.end(), cumulative.back());
+  return static_cast<int>(it - cumulative.begin());
 }
 
 void uniforms(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows) {

@@ -1,0 +1,225 @@
+// Every kernel on every instruction set against plain loops. Entries are small whole numbers, so
+// that sums are exact in any order and "equal" means equal; exp alone needs a tolerance. Padding
+// lanes hold NaN, which must stay where it is.
+#include "affpcl/math/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace affpcl {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr int kDims[] = {1, 2, 3, 5, 8, 20, 84};
+
+double entry(int i, int j, int salt) { return (i * 7 + j * 11 + salt * 13 + i * j) % 19 - 9; }
+
+Buffer block(int rows, int count, int salt) {
+  Buffer b(static_cast<std::size_t>(rows) * kLanes);
+  for (int r = 0; r < rows; ++r)
+    for (int l = 0; l < kLanes; ++l)
+      b.data()[r * kLanes + l] = l < count ? entry(r, l, salt) : kNaN;
+  return b;
+}
+
+In in(const Buffer& b) { return {b.data(), static_cast<int>(b.size()) / kLanes, kLanes}; }
+Out out(const Buffer& b) { return {b.data(), static_cast<int>(b.size()) / kLanes}; }
+
+std::vector<double> matrix(int rows, int cols) {
+  std::vector<double> A;
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < cols; ++c) A.push_back(entry(r, c, 3));
+  return A;
+}
+
+class Kernels : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    use_instruction_set(GetParam());
+    ASSERT_EQ(instruction_set(), GetParam());
+  }
+  void TearDown() override { use_instruction_set(""); }
+};
+
+TEST_P(Kernels, Matvec) {
+  for (int rows : kDims)
+    for (int cols : kDims) {
+      const std::vector<double> A = matrix(rows, cols);
+      const int count = 1 + (rows * 31 + cols * 17) % kLanes;
+      const Buffer x = block(cols, count, 1);
+      const Buffer y(static_cast<std::size_t>(rows) * kLanes);
+      kernels::matvec(A.data(), rows, cols, in(x), out(y));
+      for (int r = 0; r < rows; ++r)
+        for (int l = 0; l < count; ++l) {
+          double want = 0;
+          for (int c = 0; c < cols; ++c)
+            want += A[static_cast<std::size_t>(r * cols + c)] * in(x).at(c, l);
+          ASSERT_EQ(out(y).row(r)[l], want) << rows << " x " << cols << " lane " << l;
+        }
+    }
+}
+
+TEST_P(Kernels, MatvecWithAnyNumberOfRows) {  // the register blocking takes four rows at a time
+  for (int rows = 1; rows <= 13; ++rows) {
+    const std::vector<double> A = matrix(rows, 3);
+    const Buffer x = block(3, kLanes, 1), y(static_cast<std::size_t>(rows + 1) * kLanes);
+    fill({y.data() + rows * kLanes, 1}, 77);
+    kernels::matvec(A.data(), rows, 3, in(x), {y.data(), rows});
+    for (int r = 0; r < rows; ++r)
+      for (int l = 0; l < kLanes; ++l) {
+        double want = 0;
+        for (int c = 0; c < 3; ++c) want += entry(r, c, 3) * entry(c, l, 1);
+        ASSERT_EQ(out(y).row(r)[l], want);
+      }
+    for (int l = 0; l < kLanes; ++l) ASSERT_EQ(out(y).row(rows)[l], 77);  // nothing beyond
+  }
+}
+
+TEST_P(Kernels, RankOne) {
+  for (int d : kDims)
+    for (int count = 1; count <= kLanes; count += 7) {
+      const Buffer s = block(d, count, 1), own = block(d, count, 2);
+      std::vector<double> shared;
+      for (int r = 0; r < d; ++r) shared.push_back(entry(r, 0, 2));
+      for (const In& y : {in(own), In{shared.data(), d, 1}})
+        for (const bool in_place : {false, true}) {
+          const Buffer result(static_cast<std::size_t>(d) * kLanes);
+          if (in_place) copy(y, out(result));
+          kernels::rank_one(in(s), in_place ? in(result) : y, 0.5, out(result));
+          for (int l = 0; l < count; ++l) {
+            double dot = 0;
+            for (int r = 0; r < d; ++r) dot += in(s).at(r, l) * y.at(r, l);
+            for (int r = 0; r < d; ++r)
+              ASSERT_EQ(out(result).row(r)[l], y.at(r, l) + 0.5 * in(s).at(r, l) * dot)
+                  << "d " << d << " lane " << l << " width " << y.width;
+          }
+        }
+    }
+}
+
+TEST_P(Kernels, LaneSum) {
+  for (int count = 1; count <= kLanes; ++count) {
+    const Buffer x = block(1, count, 5);
+    double want = 0;
+    for (int l = 0; l < count; ++l) want += x.data()[l];
+    ASSERT_EQ(kernels::lane_sum(x.data(), count), want) << count;
+  }
+}
+
+TEST_P(Kernels, AddProduct) {
+  for (int d : kDims)
+    for (int p = 1; p <= 9; ++p)
+      for (int count = 1; count <= kLanes; count += d > 8 ? 9 : 1) {
+        const Buffer psi = block(p, count, 1), g = block(d, count, 2);
+        std::vector<double> M(static_cast<std::size_t>(p * d + 1),
+                              1.0);  // it adds; the last is a fence
+        kernels::add_product(in(psi), in(g), count, M.data());
+        for (int e = 0; e < p; ++e)
+          for (int r = 0; r < d; ++r) {
+            double want = 1;
+            for (int l = 0; l < count; ++l) want += in(psi).at(e, l) * in(g).at(r, l);
+            ASSERT_EQ(M[static_cast<std::size_t>(e * d + r)], want)
+                << "p " << p << " d " << d << " count " << count;
+          }
+        ASSERT_EQ(M.back(), 1);
+      }
+}
+
+TEST_P(Kernels, AddProductOfSharedColumns) {
+  const double psi_column[] = {2, -1}, g_column[] = {3, 5, 7};
+  for (int count : {1, 40, 64}) {
+    const Buffer psi = block(2, count, 1), g = block(3, count, 2);
+    for (const In& a : {in(psi), In{psi_column, 2, 1}})
+      for (const In& b : {in(g), In{g_column, 3, 1}}) {
+        std::vector<double> M(6);
+        kernels::add_product(a, b, count, M.data());
+        for (int e = 0; e < 2; ++e)
+          for (int r = 0; r < 3; ++r) {
+            double want = 0;
+            for (int l = 0; l < count; ++l) want += a.at(e, l) * b.at(r, l);
+            ASSERT_EQ(M[static_cast<std::size_t>(e * 3 + r)], want) << count;
+          }
+      }
+  }
+}
+
+// The space that add_product keeps for a ragged block grows and shrinks between calls.
+TEST_P(Kernels, AddProductAfterALargerOne) {
+  for (int d : {84, 2, 20}) {
+    const Buffer psi = block(3, 10, 1), g = block(d, 10, 2);
+    std::vector<double> M(static_cast<std::size_t>(3 * d));
+    kernels::add_product(in(psi), in(g), 10, M.data());
+    double want = 0;
+    for (int l = 0; l < 10; ++l) want += in(psi).at(2, l) * in(g).at(d - 1, l);
+    EXPECT_EQ(M.back(), want);
+  }
+}
+
+TEST_P(Kernels, MixtureExp) {
+  // Logits from far below what exp can show to far above; each in a lane of its own.
+  std::vector<double> logits = {-1e300, -1e6, -746, -720, -708, -700, -37, -1, -1e-9,
+                                0,      1e-9, 0.5,  1,    2.5,  37,   300, 700};
+  for (int i = 0; static_cast<int>(logits.size()) < kLanes - 1; ++i)
+    logits.push_back(-20 + 0.83 * i);
+  for (int p : {1, 2, 7}) {
+    const Buffer rows(static_cast<std::size_t>(p) * kLanes), shift(kLanes), Z(kLanes);
+    std::vector<double> bias, weight;
+    for (int e = 0; e < p; ++e) bias.push_back(-0.25 * e), weight.push_back(1.0 / (1 + e));
+    for (int l = 0; l < kLanes; ++l) {
+      shift.data()[l] = l % 5 - 2;
+      for (int e = 0; e < p; ++e)
+        out(rows).row(e)[l] = l == kLanes - 1 ? kNaN : logits[static_cast<std::size_t>(l)];
+    }
+    const auto wanted = [&](int e, int l) {
+      const double logit =
+          (logits[static_cast<std::size_t>(l)] + bias[static_cast<std::size_t>(e)]) -
+          shift.data()[l];
+      return std::exp(std::min(logit, 700.0));
+    };
+    kernels::mixture_exp(out(rows), bias.data(), weight.data(), in(shift), out(Z));
+    for (int l = 0; l < kLanes - 1; ++l) {
+      double z = 0;
+      for (int e = 0; e < p; ++e) {
+        const double got = out(rows).row(e)[l], want = wanted(e, l);
+        // Four units in the last place; below the smallest normal number it may be zero.
+        ASSERT_NEAR(got, want, 4 * 2.3e-16 * want + 2.3e-308)
+            << "logit " << logits[static_cast<std::size_t>(l)];
+        ASSERT_GE(got, 0);
+        z += weight[static_cast<std::size_t>(e)] * got;
+      }
+      ASSERT_NEAR(Z.data()[l], z, 1e-14 * z + 2.3e-308);
+      ASSERT_TRUE(std::isfinite(Z.data()[l]));
+    }
+  }
+}
+
+TEST_P(Kernels, MixtureExpNeverOverflows) {
+  const Buffer rows(3 * kLanes), shift(kLanes), Z(kLanes);
+  const double bias[] = {0, 0, 0}, weight[] = {0.5, 0.25, 0.25};
+  for (int l = 0; l < kLanes; ++l)
+    for (int e = 0; e < 3; ++e) out(rows).row(e)[l] = std::pow(10.0, 2 + l % 20) * (e + 1);
+  kernels::mixture_exp(out(rows), bias, weight, in(shift), out(Z));
+  for (int l = 0; l < kLanes; ++l) {
+    EXPECT_TRUE(std::isfinite(Z.data()[l]));
+    for (int e = 0; e < 3; ++e) EXPECT_LE(out(rows).row(e)[l], Z.data()[l] * 4.0000001);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Kernels,
+                         ::testing::ValuesIn(available_instruction_sets()),
+                         [](const auto& set) { return set.param; });
+
+TEST(InstructionSet, TheBestIsTheDefault) {
+  const std::vector<std::string> all = available_instruction_sets();
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(instruction_set(), all.front());
+  use_instruction_set(all.back());
+  EXPECT_EQ(instruction_set(), all.back());
+  use_instruction_set("");
+  EXPECT_EQ(instruction_set(), all.front());
+}
+
+}  // namespace
+}  // namespace affpcl
