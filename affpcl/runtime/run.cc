@@ -46,6 +46,9 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
 
   for (Method& method : methods) {
     const std::int64_t samples = options_.steps * method.batch;
+    if (samples > std::int64_t{1} << 32)
+      throw BadInput(fmt::format(
+          "{} samples per agent are asked for, but an agent's random stream has 2^32", samples));
     if (samples > problem_.most_samples())
       throw BadInput(fmt::format("{} samples per agent are asked for, but the problem has {}",
                                  samples, problem_.most_samples()));
@@ -65,6 +68,11 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     m.error_total = TeamSum(1, workers);
     m.record.sent = m.sum.size();
     m.record.agents.resize(options_.curve_agents.size());
+    const auto points = static_cast<std::size_t>(
+        std::min(options_.curve_points, options_.steps / m.method.period) + 2);
+    m.record.steps.reserve(points);  // so that recording never allocates
+    m.record.curve.reserve(points);
+    for (std::vector<double>& curve : m.record.agents) curve.reserve(points);
     algorithm.start(problem_, key, centre_of(m));
     team_.each(leaves_, [&](std::int64_t leaf, int) {
       blocks(leaf, [&](std::int64_t b) {
@@ -92,8 +100,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     group->members.push_back(i);
   }
 
-  // The scale against which divergence is judged: how far the start is from the solution, and how
-  // long the solution is.
+  // The scale against which divergence is judged: the mean of |x*|^2, or 1 if all are 0.
   if (const Truth* truth = problem_.truth()) {
     double sum = 0;
     const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
@@ -103,7 +110,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
       sum += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
       scratch_[0].clear();
     }
-    scale_ = std::max(sum / static_cast<double>(shape_.agents), std::numeric_limits<double>::min());
+    scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
   }
 }
 

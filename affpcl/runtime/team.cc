@@ -9,12 +9,12 @@
 namespace affpcl {
 namespace {
 
-using Work = std::function<void(std::int64_t, int)>;
+using Work = FunctionRef<void(std::int64_t, int)>;
 
 class Serial final : public Team {
  public:
   int workers() const override { return 1; }
-  void each(std::int64_t leaves, const Work& work) override {
+  void each(std::int64_t leaves, Work work) override {
     for (std::int64_t leaf = 0; leaf < leaves; ++leaf) work(leaf, 0);
   }
 };
@@ -34,7 +34,7 @@ class Threads final : public Team {
   }
   int workers() const override { return workers_; }
 
-  void each(std::int64_t leaves, const Work& work) override {
+  void each(std::int64_t leaves, Work work) override {
     {
       const std::lock_guard lock(mutex_);
       work_ = &work;
@@ -92,7 +92,7 @@ std::unique_ptr<Team> thread_team(int threads) {
 }
 
 const double* TeamSum::operator()(Team& team, std::int64_t leaves,
-                                  const std::function<void(std::int64_t, int, double*)>& work) {
+                                  FunctionRef<void(std::int64_t, int, double*)> work) {
   for (SumTree& tree : trees_) tree.clear();
   team.each(leaves, [&](std::int64_t leaf, int worker) {
     SumTree& tree = trees_[static_cast<std::size_t>(worker)];

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
+#include "affpcl/base/function_ref.h"
 #include "affpcl/math/sum_tree.h"
 
 namespace affpcl {
@@ -16,7 +16,7 @@ class Team {
   virtual ~Team() = default;
   virtual int workers() const = 0;
   // work(leaf, worker) for every leaf. The first exception of any worker is rethrown here.
-  virtual void each(std::int64_t leaves, const std::function<void(std::int64_t, int)>& work) = 0;
+  virtual void each(std::int64_t leaves, FunctionRef<void(std::int64_t, int)> work) = 0;
 };
 
 std::unique_ptr<Team> serial_team();
@@ -31,7 +31,7 @@ class TeamSum {
   }
   // work(leaf, worker, numbers) fills one leaf; returns the total, valid until the next call.
   const double* operator()(Team& team, std::int64_t leaves,
-                           const std::function<void(std::int64_t, int, double*)>& work);
+                           FunctionRef<void(std::int64_t, int, double*)> work);
 
  private:
   std::vector<SumTree> trees_;

@@ -1,0 +1,99 @@
+#include "affpcl/runtime/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <stdexcept>
+
+namespace affpcl {
+namespace {
+
+TEST(Team, EveryLeafOnceInContiguousAscendingRuns) {
+  for (int threads : {1, 2, 3, 5}) {
+    const std::unique_ptr<Team> team = thread_team(threads);
+    EXPECT_EQ(team->workers(), threads);
+    for (std::int64_t leaves = 0; leaves <= 20; ++leaves) {
+      std::vector<std::vector<std::int64_t>> seen(static_cast<std::size_t>(threads));
+      std::mutex mutex;
+      team->each(leaves, [&](std::int64_t leaf, int worker) {
+        const std::lock_guard lock(mutex);
+        seen[static_cast<std::size_t>(worker)].push_back(leaf);
+      });
+      std::int64_t next = 0;  // worker by worker the leaves are 0, 1, 2, …
+      for (const auto& run : seen)
+        for (std::int64_t leaf : run) ASSERT_EQ(leaf, next++) << threads << " threads";
+      EXPECT_EQ(next, leaves);
+    }
+  }
+}
+
+TEST(Team, ASerialTeamIsOneWorker) {
+  EXPECT_EQ(serial_team()->workers(), 1);
+  EXPECT_EQ(thread_team(0)->workers(), 1);
+  EXPECT_EQ(thread_team(1)->workers(), 1);
+}
+
+TEST(Team, ExceptionsComeThroughAndTheTeamGoesOn) {
+  for (int threads : {1, 2, 4}) {
+    const std::unique_ptr<Team> team = thread_team(threads);
+    for (std::int64_t bad = 0; bad < 8; ++bad) {
+      try {
+        team->each(8, [&](std::int64_t leaf, int) {
+          if (leaf == bad) throw std::runtime_error("leaf " + std::to_string(leaf));
+        });
+        FAIL() << "nothing was thrown";
+      } catch (const std::runtime_error& e) {
+        EXPECT_EQ(e.what(), "leaf " + std::to_string(bad));
+      }
+      std::atomic<int> count{0};
+      team->each(8, [&](std::int64_t, int) { ++count; });
+      EXPECT_EQ(count, 8);
+    }
+    // All workers at once: one of the exceptions arrives.
+    EXPECT_THROW(team->each(8, [](std::int64_t, int) { throw std::runtime_error("all"); }),
+                 std::runtime_error);
+  }
+}
+
+// Numbers whose sum depends on the order.
+double number(std::int64_t leaf, int k) {
+  const double x = static_cast<double>(leaf * 3 + k);
+  return std::ldexp(std::sin(x), static_cast<int>(leaf * 7 % 40) - 20);
+}
+
+TEST(TeamSum, HasTheSameBitsForEveryTeam) {
+  for (std::int64_t leaves : {1, 2, 3, 7, 16, 33}) {
+    std::vector<double> want;
+    for (int threads : {1, 2, 3, 4, 8}) {
+      const std::unique_ptr<Team> team = thread_team(threads);
+      TeamSum sum(3, threads);
+      for (int call = 0; call < 3; ++call) {  // its memory is used again
+        const double* total = sum(*team, leaves, [&](std::int64_t leaf, int, double* numbers) {
+          for (int k = 0; k < 3; ++k) numbers[k] += number(leaf, k);
+        });
+        if (want.empty()) want.assign(total, total + 3);
+        for (std::size_t k = 0; k < 3; ++k)
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(total[k]), std::bit_cast<std::uint64_t>(want[k]))
+              << leaves << " leaves, " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(TeamSum, RecoversFromAnException) {
+  const std::unique_ptr<Team> team = thread_team(2);
+  TeamSum sum(1, 2);
+  EXPECT_THROW(sum(*team, 6,
+                   [](std::int64_t leaf, int, double* x) {
+                     x[0] = 100;
+                     if (leaf == 3) throw std::runtime_error("x");
+                   }),
+               std::runtime_error);
+  EXPECT_EQ(*sum(*team, 6, [](std::int64_t, int, double* x) { x[0] += 1; }), 6);
+}
+
+}  // namespace
+}  // namespace affpcl
