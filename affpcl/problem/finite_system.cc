@@ -1,6 +1,7 @@
 // Reads a FiniteSystem from JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,10 @@ class Reader {
       json_ = Json::parse(in);
     } catch (const Json::parse_error& e) {
       throw BadInput(fmt::format("{} is not JSON: {}", path, place(e)));
+    } catch (const Json::exception& e) {
+      const std::string what = e.what();  // "… number overflow parsing '1e999'"
+      throw BadInput(fmt::format("{} holds a number that is too large: {}", path,
+                                 what.substr(std::min(what.find('\''), what.size()))));
     }
     if (!json_.is_object()) fail("must be an object with the keys A, mu, …");
   }

@@ -14,6 +14,8 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+constexpr double kSingular = 1e-14;  // reciprocal condition below which a solution means nothing
+
 [[noreturn]] void lacking(const char* what) {
   throw std::logic_error(fmt::format("this problem has no {}", what));
 }
@@ -153,8 +155,9 @@ void Problem::solve() {
     for (int l = 0; l < lanes.count; ++l) {
       const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * d * d, d, d);
       for (int r = 0; r < d; ++r) bi(r) = b.row(r)[l];
-      const Eigen::VectorXd xi = Ai.partialPivLu().solve(bi);
-      if (!xi.allFinite())
+      const Eigen::PartialPivLU<Matrix> lu(Ai);
+      const Eigen::VectorXd xi = lu.solve(bi);
+      if (!xi.allFinite() || lu.rcond() < kSingular)
         throw BadInput(
             fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
                         lanes.first + l));
@@ -163,7 +166,12 @@ void Problem::solve() {
       b0 += bi;
     }
   }
-  truth_.xc = to_vector(A0.partialPivLu().solve(b0));
+  const Eigen::PartialPivLU<Matrix> lu(A0);
+  truth_.xc = to_vector(lu.solve(b0));
+  if (!std::all_of(truth_.xc.begin(), truth_.xc.end(), [](double x) { return std::isfinite(x); }) ||
+      lu.rcond() < kSingular)
+    throw BadInput(
+        "the central system has no unique solution (the mean of the agents' matrices is singular)");
   if (sh.k > 0) {
     const CoeSystem sys = coe_system(*this);
     truth_.thetac = to_vector(sys.linear.fullPivLu().solve(-sys.at_zero));

@@ -97,16 +97,20 @@ void Tabular::draw(const Draw& draw, Agents world, Out s) const {
                  : 0;
 }
 
-void Tabular::times(const std::vector<double>& matrices, int rows, int cols, int state, In in,
-                    int lane, Out out, bool transposed) const {
+void Tabular::add_times(double weight, const std::vector<double>& matrices, int rows, int cols,
+                        int state, In in, int lane, Out out) const {
   const double* M = matrices.data() + static_cast<std::ptrdiff_t>(state) * rows * cols;
-  const int n = transposed ? cols : rows, m = transposed ? rows : cols;
-  for (int r = 0; r < n; ++r) {
+  for (int r = 0; r < rows; ++r) {
     double sum = 0;
-    for (int c = 0; c < m; ++c)
-      sum += (transposed ? M[c * cols + r] : M[r * cols + c]) * in.at(c, lane);
-    out.row(r)[lane] = sum;
+    for (int c = 0; c < cols; ++c) sum += M[r * cols + c] * in.at(c, lane);
+    out.row(r)[lane] += weight * sum;
   }
+}
+
+void Tabular::times(const std::vector<double>& matrices, int rows, int cols, int state, In in,
+                    int lane, Out out) const {
+  for (int r = 0; r < rows; ++r) out.row(r)[lane] = 0;
+  add_times(1, matrices, rows, cols, state, in, lane, out);
 }
 
 void Tabular::apply(Lanes lanes, In s, In x, Out Ax) const {
@@ -149,42 +153,39 @@ void Tabular::psi(Lanes lanes, In s, Out features) const {
     for (int r = 0; r < sys_.p; ++r) features.row(r)[l] = sys_.psi[at(state_of(s, l) * sys_.p + r)];
 }
 
-// out = sum_s mu^i(s) at_state(s), one agent at a time. at_state(agent lane, state, column to add
-// to).
+// add(lane, state, mu^i(state)) for all agents and states, into a cleared out.
 template <class F>
-void Tabular::mean_over_states(Lanes lanes, Out out, F at_state) const {
-  Buffer space(at(out.rows) * kLanes);
-  const Out one{space.data(), out.rows};
+void Tabular::over_states(Lanes lanes, Out out, F add) const {
   fill(out, 0);
   for (int l = 0; l < lanes.count; ++l)
-    for (int s = 0; s < sys_.states; ++s) {
-      const double mu = sys_.mu[at((lanes.first + l) * sys_.states + s)];
-      at_state(l, s, one);
-      for (int r = 0; r < out.rows; ++r) out.row(r)[l] += mu * one.row(r)[l];
-    }
+    for (int s = 0; s < sys_.states; ++s) add(l, s, probability(lanes.first + l, s));
 }
 
 void Tabular::mean_apply(Lanes lanes, In x, Out Ax) const {
-  mean_over_states(lanes, Ax,
-                   [&](int l, int s, Out y) { times(sys_.A, sys_.d, sys_.d, s, x, l, y); });
+  over_states(lanes, Ax,
+              [&](int l, int s, double mu) { add_times(mu, sys_.A, sys_.d, sys_.d, s, x, l, Ax); });
 }
 void Tabular::mean_Phi(Lanes lanes, In theta, Out bhat) const {
-  mean_over_states(lanes, bhat,
-                   [&](int l, int s, Out y) { times(sys_.Phi, sys_.d, sys_.k, s, theta, l, y); });
+  over_states(lanes, bhat, [&](int l, int s, double mu) {
+    add_times(mu, sys_.Phi, sys_.d, sys_.k, s, theta, l, bhat);
+  });
 }
 void Tabular::mean_objective(Lanes lanes, Out b) const {
-  mean_over_states(lanes, b, [&](int l, int s, Out y) {
-    for (int r = 0; r < sys_.d; ++r) y.row(r)[l] = own_b(lanes.first + l, s)[r];
+  over_states(lanes, b, [&](int l, int s, double mu) {
+    for (int r = 0; r < sys_.d; ++r) b.row(r)[l] += mu * own_b(lanes.first + l, s)[r];
   });
 }
 void Tabular::mean_coe(Lanes lanes, In theta, Out g) const {
   if (!gradient_) return Problem::mean_coe(lanes, theta, g);
   Buffer space(at(sys_.d) * kLanes);
   const Out residual{space.data(), sys_.d};
-  mean_over_states(lanes, g, [&](int l, int s, Out y) {
+  over_states(lanes, g, [&](int l, int s, double mu) {
+    const double* Phi = sys_.Phi.data() + static_cast<std::ptrdiff_t>(s) * sys_.d * sys_.k;
     times(sys_.Phi, sys_.d, sys_.k, s, theta, l, residual);
-    for (int r = 0; r < sys_.d; ++r) residual.row(r)[l] -= own_b(lanes.first + l, s)[r];
-    times(sys_.Phi, sys_.d, sys_.k, s, residual, l, y, true);
+    for (int r = 0; r < sys_.d; ++r)
+      for (int c = 0; c < sys_.k; ++c)
+        g.row(c)[l] +=
+            mu * Phi[r * sys_.k + c] * (residual.row(r)[l] - own_b(lanes.first + l, s)[r]);
   });
 }
 

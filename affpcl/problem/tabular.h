@@ -100,12 +100,14 @@ class Tabular final : public Problem, private Densities {
   double tv(std::int64_t i, std::int64_t j) const override;
   void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
 
-  // One agent, one state, column vectors of a block: out[:, lane] = matrix(state) in[:, lane].
+  // One agent, one state: out[:, lane] = matrix(state) in[:, lane], or that much more of it.
   void times(const std::vector<double>& matrices, int rows, int cols, int state, In in, int lane,
-             Out out, bool transposed = false) const;
+             Out out) const;
+  void add_times(double weight, const std::vector<double>& matrices, int rows, int cols, int state,
+                 In in, int lane, Out out) const;
   const double* own_b(std::int64_t agent, int state) const;
   template <class F>
-  void mean_over_states(Lanes lanes, Out out, F at_state) const;
+  void over_states(Lanes lanes, Out out, F add) const;
 
   FiniteSystem sys_;
   bool gradient_ = false;

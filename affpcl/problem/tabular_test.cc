@@ -1,0 +1,495 @@
+#include "affpcl/problem/tabular.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <numeric>
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct Rows {  // rows x 64 numbers
+  explicit Rows(int n) : rows(n), data(at(n) * kLanes) {}
+  Out out() const { return {data.data(), rows}; }
+  In in() const { return out(); }
+  Vector lane(int l) const {
+    Vector v(rows);
+    for (int r = 0; r < rows; ++r) v(r) = in().at(r, l);
+    return v;
+  }
+  int rows;
+  Buffer data;
+};
+
+In shared(const Vector& v) { return {v.data(), static_cast<int>(v.size()), 1}; }
+
+// The parts of a system as Eigen sees them.
+Matrix A(const FiniteSystem& f, int s) {
+  return Eigen::Map<const Matrix>(f.A.data() + s * f.d * f.d, f.d, f.d);
+}
+Matrix Phi(const FiniteSystem& f, int s) {
+  return Eigen::Map<const Matrix>(f.Phi.data() + s * f.d * f.k, f.d, f.k);
+}
+Vector theta(const FiniteSystem& f, std::int64_t i) {
+  return Eigen::Map<const Vector>(f.theta.data() + i * f.k, f.k);
+}
+double mu(const FiniteSystem& f, std::int64_t i, int s) { return f.mu[at(i * f.states + s)]; }
+Vector b(const FiniteSystem& f, std::int64_t i, int s) {
+  if (f.b.empty()) return Phi(f, s) * theta(f, i);
+  return Eigen::Map<const Vector>(f.b.data() + (i * f.states + s) * f.d, f.d);
+}
+double total_variation(const FiniteSystem& f, std::int64_t i, std::int64_t j) {
+  double sum = 0;
+  for (int s = 0; s < f.states; ++s) sum += std::abs(mu(f, i, s) - mu(f, j, s)) / 2;
+  return sum;
+}
+
+// A system of given sizes with nothing special about it; `with_b`: b^i(s) instead of theta^i.
+FiniteSystem arbitrary(std::int64_t n, int states, int d, int k, bool with_b, std::uint64_t seed) {
+  FiniteSystem f;
+  f.agents = n, f.states = states, f.d = d, f.k = k, f.p = 2;
+  std::uint32_t next = 0;
+  const auto draw = [&] { return normal({seed, 0, 0}, 0, Purpose::kMethod, next++); };
+  for (int s = 0; s < states; ++s)
+    for (int r = 0; r < d; ++r)
+      for (int c = 0; c < d; ++c) f.A.push_back((r == c ? 3 : 0) + 0.5 * draw());
+  for (int i = 0; i < states * d * k; ++i) f.Phi.push_back(draw());
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::vector<double> law(at(states));
+    for (double& x : law) x = std::abs(draw());
+    if (states > 2) law[at(i % states)] = 0;  // not every agent sees every state
+    const double sum = std::accumulate(law.begin(), law.end(), 0.0);
+    for (double x : law) f.mu.push_back(x / sum);
+  }
+  if (with_b) {
+    for (std::int64_t i = 0; i < n * states * d; ++i) f.b.push_back(draw());
+  } else {
+    for (std::int64_t i = 0; i < n * k; ++i) f.theta.push_back(draw());
+  }
+  for (int i = 0; i < states * f.p; ++i) f.psi.push_back(draw());
+  return f;
+}
+
+const std::vector<FiniteSystem>& systems() {
+  static const std::vector<FiniteSystem> kSystems = {
+      Tabular::generate({}, 1, 0),
+      Tabular::generate({.agents = 70, .dim = 2, .states = 5}, 2, 3),
+      Tabular::generate({.family = Tabular::Family::kFreeRide, .agents = 4, .states = 3}, 2, 0),
+      arbitrary(3, 4, 2, 2, false, 1),  // square Phi
+      arbitrary(5, 6, 3, 2, false, 2),  // k < d
+      arbitrary(5, 6, 2, 4, true, 3),   // k > d, and b outside the range of Phi
+      arbitrary(66, 4, 2, 0, true, 4),  // no Phi
+      arbitrary(1, 1, 1, 1, false, 5),
+  };
+  return kSystems;
+}
+
+// ---- generate ----
+
+TEST(TabularGenerate, LawsAreLaws) {
+  for (double delta : {0.0, 0.3, 1.0})
+    for (double sparsity : {0.1, 0.5, 1.0}) {
+      const FiniteSystem f = Tabular::generate(
+          {.agents = 12, .dim = 2, .states = 10, .delta_env = delta, .sparsity = sparsity}, 3, 0);
+      ASSERT_EQ(f.mu.size(), 120u);
+      for (std::int64_t i = 0; i < 12; ++i) {
+        double sum = 0;
+        int differing = 0;
+        for (int s = 0; s < 10; ++s) {
+          EXPECT_GE(mu(f, i, s), 0);
+          sum += mu(f, i, s);
+          differing += std::abs(mu(f, i, s) - mu(f, 0, s)) > 1e-15;
+        }
+        EXPECT_NEAR(sum, 1, 1e-14);
+        EXPECT_LE(differing, std::lround(sparsity * 10)) << "agent 0 has the base law";
+        EXPECT_LE(total_variation(f, i, 0), delta + 1e-14);
+        if (i > 0 && delta > 0 && sparsity > 0.1) {
+          EXPECT_GT(differing, 0);
+        }
+      }
+    }
+}
+
+TEST(TabularGenerate, MatricesKeepTheirBounds) {
+  const FiniteSystem f =
+      Tabular::generate({.dim = 4, .states = 20, .noise_A = 0.7, .noise_Phi = 0.4}, 4, 0);
+  ASSERT_EQ(f.k, 4);
+  double largest = 0;
+  for (int s = 0; s < 20; ++s) {
+    EXPECT_LE(Phi(f, s).operatorNorm(), 1 + 1e-14);
+    EXPECT_NEAR((A(f, s) - Matrix::Identity(4, 4)).operatorNorm(), 0.7, 1e-12);
+    const Matrix sym = 0.5 * (A(f, s) + A(f, s).transpose());
+    EXPECT_GE(Eigen::SelfAdjointEigenSolver<Matrix>(sym).eigenvalues()(0), 0.3 - 1e-12);
+    largest = std::max(largest, A(f, s).operatorNorm());
+  }
+  const Tabular t(f, Tabular::Coe::kAuto);
+  EXPECT_NEAR(t.G_A(), largest, 1e-13);
+  EXPECT_LE(t.G_Phi(), 1 + 1e-14);
+}
+
+TEST(TabularGenerate, FirstAgentIsCentral) {
+  const FiniteSystem f = Tabular::generate({.agents = 6, .delta_obj = 0.4}, 5, 0);
+  const FiniteSystem none = Tabular::generate({.agents = 6, .delta_env = 0, .delta_obj = 0}, 5, 0);
+  for (int s = 0; s < f.states; ++s) EXPECT_EQ(mu(f, 0, s), mu(none, 3, s));
+  EXPECT_EQ(theta(f, 0), theta(none, 3));
+  EXPECT_NEAR(theta(f, 0).norm(), 1, 1e-14);
+  for (std::int64_t i = 1; i < 6; ++i) EXPECT_NEAR((theta(f, i) - theta(f, 0)).norm(), 0.4, 1e-13);
+  const FiniteSystem off =
+      Tabular::generate({.agents = 6, .delta_obj = 0.4, .first_central = false}, 5, 0);
+  EXPECT_NE(theta(off, 0), theta(f, 0));
+  EXPECT_NE(mu(off, 0, 0), mu(f, 0, 0));
+  EXPECT_EQ(theta(off, 4), theta(f, 4));  // nothing else moves
+}
+
+TEST(TabularGenerate, MoreAgentsDoNotChangeTheOthers) {
+  const FiniteSystem few = Tabular::generate({.agents = 3}, 6, 1),
+                     many = Tabular::generate({.agents = 30}, 6, 1);
+  EXPECT_EQ(few.A, many.A);
+  EXPECT_EQ(few.Phi, many.Phi);
+  EXPECT_TRUE(std::equal(few.mu.begin(), few.mu.end(), many.mu.begin()));
+  EXPECT_TRUE(std::equal(few.theta.begin(), few.theta.end(), many.theta.begin()));
+}
+
+TEST(TabularGenerate, SeedsAndReplicatesAreOtherSystems) {
+  EXPECT_EQ(Tabular::generate({}, 1, 0).A, Tabular::generate({}, 1, 0).A);
+  EXPECT_NE(Tabular::generate({}, 1, 0).A, Tabular::generate({}, 2, 0).A);
+  EXPECT_NE(Tabular::generate({}, 1, 0).mu, Tabular::generate({}, 1, 1).mu);
+}
+
+TEST(TabularGenerate, FreeRideHasItsFirstAgentAtTheCentreAndAllOthersApart) {
+  const FiniteSystem f = Tabular::generate(
+      {.family = Tabular::Family::kFreeRide, .agents = 5, .dim = 3, .states = 4, .delta_obj = 0.5},
+      7, 0);
+  EXPECT_EQ(f.states, 16);
+  const Tabular t(f, Tabular::Coe::kAuto);
+  for (std::int64_t i = 1; i < 5; ++i) {
+    for (std::int64_t j = 1; j < i; ++j) EXPECT_NEAR(total_variation(f, i, j), 1, 1e-14);
+    EXPECT_NEAR(total_variation(f, i, 0), 0.75, 1e-14);
+  }
+  for (int s = 0; s < f.states; ++s) EXPECT_NEAR(mu(f, 0, s), t.mu0(s), 1e-15);  // mu^1 = mu^0
+  for (int r = 0; r < 3; ++r) EXPECT_NEAR(theta(f, 0)(r), t.truth()->thetac[at(r)], 1e-12);
+}
+
+TEST(TabularGenerate, AnglesTurnBothWays) {
+  const FiniteSystem f =
+      Tabular::generate({.dim = 2, .states = 2, .noise_A = 0, .angle = 60}, 8, 0);
+  const double half = 0.5, root = std::sqrt(3.0) / 2;
+  EXPECT_LE((A(f, 0) - (Matrix(2, 2) << half, -root, root, half).finished()).norm(), 1e-15);
+  EXPECT_LE((A(f, 1) - (Matrix(2, 2) << half, root, -root, half).finished()).norm(), 1e-15);
+}
+
+// ---- samples ----
+
+TEST(Tabular, SamplesFollowTheAgentsLaw) {
+  // Chi-square over the states an agent sees, at most 4 degrees of freedom: above 35 with rate
+  // below 1e-6 per agent; four agents.
+  const Tabular t(Tabular::generate({.agents = 4, .states = 5, .delta_env = 0.9}, 9, 0),
+                  Tabular::Coe::kAuto);
+  const FiniteSystem& f = t.system();
+  constexpr std::uint32_t kDraws = 4000;
+  Matrix seen = Matrix::Zero(4, 5);
+  const Rows s(1);
+  for (std::uint32_t step = 0; step < kDraws; ++step) {
+    t.draw({{3, 0, step}, {}}, {{0, 4}, nullptr}, s.out());
+    for (int i = 0; i < 4; ++i) ++seen(i, static_cast<Eigen::Index>(s.in().at(0, i)));
+    for (int l = 4; l < kLanes; ++l) ASSERT_EQ(s.in().at(0, l), 0);
+  }
+  for (int i = 0; i < 4; ++i) {
+    double chi2 = 0;
+    for (int k = 0; k < 5; ++k)
+      chi2 += std::pow(seen(i, k) - kDraws * mu(f, i, k), 2) / (kDraws * mu(f, i, k));
+    EXPECT_LT(chi2, 35) << "agent " << i;
+  }
+}
+
+TEST(Tabular, AFixedOrderOfStatesIsFollowed) {
+  FiniteSystem f = arbitrary(3, 4, 2, 2, false, 6);
+  f.steps = 5;
+  for (int i = 0; i < 15; ++i) f.order.push_back(i * 7 % 4);
+  const Tabular t(f, Tabular::Coe::kAuto);
+  EXPECT_EQ(t.most_samples(), 5);
+  const Rows s(1);
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    t.draw({{1, 0, step}, {}}, {{0, 3}, nullptr}, s.out());
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(s.in().at(0, i), f.order[at(i * 5 + static_cast<int>(step))]);
+  }
+  EXPECT_EQ(Tabular(arbitrary(3, 4, 2, 2, false, 6), Tabular::Coe::kAuto).most_samples(),
+            INT64_MAX);
+}
+
+TEST(Tabular, EverySampleHasItsMatrices) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
+      const Lanes lanes = lanes_of(blk, f.agents);
+      const Rows s(1), x(f.d), th(f.k), y(f.d), psi(f.p), cell(1), g(f.k), bhat(f.d), own(f.d);
+      for (int l = 0; l < lanes.count; ++l) {
+        s.out().row(0)[l] = (l * 5 + 1) % f.states;
+        for (int r = 0; r < f.d; ++r) x.out().row(r)[l] = std::sin(l + r);
+        for (int r = 0; r < f.k; ++r) th.out().row(r)[l] = std::cos(l - r);
+      }
+      const auto state = [&](int l) { return static_cast<int>(s.in().at(0, l)); };
+      t.apply(lanes, s.in(), x.in(), y.out());
+      for (int l = 0; l < lanes.count; ++l)
+        EXPECT_LE((y.lane(l) - A(f, state(l)) * x.lane(l)).norm(), 1e-13);
+      t.objective(lanes, s.in(), own.out());
+      for (int l = 0; l < lanes.count; ++l)
+        EXPECT_LE((own.lane(l) - b(f, lanes.first + l, state(l))).norm(), 1e-13);
+      t.known(lanes, s.in(), y.out());
+      for (int l = 0; l < lanes.count; ++l) {
+        Vector b0 = Vector::Zero(f.d);
+        for (std::int64_t j = 0; j < f.agents; ++j)
+          b0 += b(f, j, state(l)) / static_cast<double>(f.agents);
+        EXPECT_LE((y.lane(l) - b0).norm(), 1e-13);
+      }
+      t.cell(lanes, s.in(), cell.out());
+      for (int l = 0; l < lanes.count; ++l) EXPECT_EQ(cell.in().at(0, l), state(l));
+      if (f.p > 0) t.psi(lanes, s.in(), psi.out());
+      for (int l = 0; l < lanes.count; ++l)
+        for (int r = 0; r < f.p; ++r) EXPECT_EQ(psi.in().at(r, l), f.psi[at(state(l) * f.p + r)]);
+      if (f.k == 0) continue;
+      t.Phi(lanes, s.in(), th.in(), bhat.out());
+      for (int l = 0; l < lanes.count; ++l)
+        EXPECT_LE((bhat.lane(l) - Phi(f, state(l)) * th.lane(l)).norm(), 1e-13);
+      t.coe(lanes, s.in(), own.in(), th.in(), bhat.in(), g.out());
+      for (int l = 0; l < lanes.count; ++l) {
+        const Vector rest = bhat.lane(l) - own.lane(l);
+        const Vector want = f.k == f.d ? rest : Vector(Phi(f, state(l)).transpose() * rest);
+        EXPECT_LE((g.lane(l) - want).norm(), 1e-13);
+      }
+    }
+    EXPECT_EQ(t.table().cells, f.states);
+    EXPECT_EQ(t.table().width, f.d);
+    EXPECT_EQ(t.shape().k, f.k);
+    EXPECT_EQ(t.shape().p, f.p);
+  }
+}
+
+// ---- means and truth ----
+
+TEST(Tabular, MeansAreSumsOverTheStates) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    Vector x(f.d), th(f.k);
+    for (int r = 0; r < f.d; ++r) x(r) = std::sin(r + 1.0);
+    for (int r = 0; r < f.k; ++r) th(r) = std::cos(r + 1.0);
+    for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
+      const Lanes lanes = lanes_of(blk, f.agents);
+      const Rows Ax(f.d), bbar(f.d), bhat(f.d), g(f.k);
+      t.mean_apply(lanes, shared(x), Ax.out());
+      t.mean_objective(lanes, bbar.out());
+      if (f.k > 0) t.mean_Phi(lanes, shared(th), bhat.out());
+      if (f.k > 0) t.mean_coe(lanes, shared(th), g.out());
+      for (int l = 0; l < lanes.count; ++l) {
+        Vector wantA = Vector::Zero(f.d), wantb = wantA, wantPhi = wantA, wantg = Vector::Zero(f.k);
+        for (int s = 0; s < f.states; ++s) {
+          const double m = mu(f, lanes.first + l, s);
+          const Vector bs = b(f, lanes.first + l, s);
+          wantA += m * A(f, s) * x;
+          wantb += m * bs;
+          if (f.k == 0) continue;
+          const Vector rest = Phi(f, s) * th - bs;
+          wantPhi += m * Phi(f, s) * th;
+          wantg += m * (f.k == f.d ? rest : Vector(Phi(f, s).transpose() * rest));
+        }
+        EXPECT_LE((Ax.lane(l) - wantA).norm(), 1e-13);
+        EXPECT_LE((bbar.lane(l) - wantb).norm(), 1e-13);
+        if (f.k > 0) {
+          EXPECT_LE((bhat.lane(l) - wantPhi).norm(), 1e-13);
+          EXPECT_LE((g.lane(l) - wantg).norm(), 1e-13);
+        }
+      }
+    }
+  }
+}
+
+TEST(Tabular, TruthSolvesItsSystems) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    ASSERT_NE(t.truth(), nullptr);
+    const Truth& truth = *t.truth();
+    const Vector xc = Eigen::Map<const Vector>(truth.xc.data(), f.d);
+    Vector central = Vector::Zero(f.d), objective = Vector::Zero(f.k);
+    ASSERT_EQ(truth.thetac.size(), at(f.k));
+    const Vector thetac = Eigen::Map<const Vector>(truth.thetac.data(), f.k);
+    for (std::int64_t i = 0; i < f.agents; ++i) {
+      Vector x(f.d), residual = Vector::Zero(f.d);
+      for (int r = 0; r < f.d; ++r)
+        x(r) = truth.x.block(i / kLanes)[Field{0, f.d}].row(r)[i % kLanes];
+      for (int s = 0; s < f.states; ++s) {
+        const double m = mu(f, i, s);
+        residual += m * (A(f, s) * x - b(f, i, s));
+        central += m * (A(f, s) * xc - b(f, i, s));
+        if (f.k == 0) continue;
+        const Vector rest = Phi(f, s) * thetac - b(f, i, s);
+        objective += m * (f.k == f.d ? rest : Vector(Phi(f, s).transpose() * rest));
+      }
+      EXPECT_LE(residual.norm(), 1e-12 * (1 + x.norm()));
+    }
+    const double n = static_cast<double>(f.agents);
+    EXPECT_LE(central.norm() / n, 1e-12 * (1 + xc.norm()));
+    EXPECT_LE(objective.norm() / n, 1e-10 * (1 + thetac.norm()));
+  }
+}
+
+TEST(Tabular, CoeIsWhatWasAskedFor) {
+  const FiniteSystem square = arbitrary(3, 4, 2, 2, false, 1),
+                     tall = arbitrary(3, 4, 3, 2, false, 1);
+  const Rows s(1), zero(3), g(2), bhat(3);
+  fill(bhat.out(), 1);
+  const auto coe = [&](const FiniteSystem& f, Tabular::Coe how) {
+    Tabular(f, how).coe({0, 1}, s.in(), {zero.in().p, f.d, kLanes}, {}, {bhat.in().p, f.d, kLanes},
+                        g.out());
+    return g.lane(0);
+  };
+  EXPECT_EQ(coe(square, Tabular::Coe::kAuto), Vector::Ones(2));
+  EXPECT_EQ(coe(square, Tabular::Coe::kResidual), Vector::Ones(2));
+  EXPECT_LE(
+      (coe(square, Tabular::Coe::kGradient) - Phi(square, 0).transpose() * Vector::Ones(2)).norm(),
+      1e-15);
+  EXPECT_LE((coe(tall, Tabular::Coe::kAuto) - Phi(tall, 0).transpose() * Vector::Ones(3)).norm(),
+            1e-14);
+  EXPECT_THROW(Tabular(tall, Tabular::Coe::kResidual), BadInput);
+}
+
+TEST(Tabular, CanBeEnumerated) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    ASSERT_EQ(t.outcomes(), f.states);
+    const Rows s(1);
+    for (int o = 0; o < t.outcomes(); ++o) {
+      t.outcome(o, s.out());
+      for (int l = 0; l < kLanes; ++l) ASSERT_EQ(s.in().at(0, l), o);
+      for (std::int64_t i = 0; i < f.agents; ++i) EXPECT_EQ(t.probability(i, o), mu(f, i, o));
+    }
+    for (std::int64_t i = 0; i < f.agents; ++i)
+      EXPECT_NEAR(t.densities()->tv(i, 0), total_variation(f, i, 0), 1e-15);
+  }
+}
+
+TEST(Tabular, GPhiBoundsTheMapOfCoe) {  // Phi, or Phi'Phi in gradient form
+  const FiniteSystem f = arbitrary(3, 4, 2, 2, false, 1);
+  double largest = 0;
+  for (int s = 0; s < 4; ++s) largest = std::max(largest, Phi(f, s).operatorNorm());
+  EXPECT_NEAR(Tabular(f, Tabular::Coe::kResidual).G_Phi(), largest, 1e-13);
+  EXPECT_NEAR(Tabular(f, Tabular::Coe::kGradient).G_Phi(), largest * largest, 1e-12);
+  EXPECT_EQ(Tabular(arbitrary(3, 4, 2, 0, true, 1), Tabular::Coe::kAuto).G_Phi(), 0);
+}
+
+TEST(Tabular, ASingularSystemIsRefused) {
+  FiniteSystem f = arbitrary(2, 1, 2, 0, true, 1);
+  f.A = {1, 2, 2, 4};
+  try {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    FAIL() << "a singular mean matrix was accepted";
+  } catch (const BadInput& e) {
+    EXPECT_NE(std::string(e.what()).find("agent 0"), std::string::npos) << e.what();
+  }
+}
+
+// Every agent's own system may be fine while the mean of them is not: I and -I.
+TEST(Tabular, ASingularCentreIsRefusedNotNaN) {
+  FiniteSystem f;
+  f.agents = 2, f.states = 2, f.d = 1;
+  f.A = {1, -1};
+  f.mu = {1, 0, 0, 1};
+  f.b = {1, 1, 1, 1};
+  EXPECT_THROW(Tabular(f, Tabular::Coe::kAuto), BadInput);
+}
+
+TEST(Tabular, StartsAreZeroUnlessGiven) {
+  FiniteSystem f = arbitrary(3, 4, 2, 1, false, 1);
+  const Tabular plain(f, Tabular::Coe::kAuto);
+  EXPECT_EQ(plain.start_x(2), (std::vector<double>{0, 0}));
+  EXPECT_EQ(plain.start_xc(), (std::vector<double>{0, 0}));
+  EXPECT_EQ(plain.start_thetac(), (std::vector<double>{0}));
+  f.x0 = {1, 2, 3, 4, 5, 6};
+  f.xc0 = {7, 8};
+  f.thetac0 = {9};
+  const Tabular given(f, Tabular::Coe::kAuto);
+  EXPECT_EQ(given.start_x(1), (std::vector<double>{3, 4}));
+  EXPECT_EQ(given.start_xc(), (std::vector<double>{7, 8}));
+  EXPECT_EQ(given.start_thetac(), (std::vector<double>{9}));
+}
+
+// ---- densities ----
+
+TEST(TabularDensities, RatiosAverageToOne) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    for (std::int64_t i = 0; i < f.agents; ++i) {
+      double sum = 0;
+      for (int s = 0; s < f.states; ++s) sum += t.mu0(s) * t.rho(i, s);
+      EXPECT_NEAR(sum, 1, 1e-13);  // sum_s mu^0 rho^i = 1
+    }
+    for (int s = 0; s < f.states; ++s) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < f.agents; ++i) {
+        EXPECT_GE(t.rho(i, s), 0);
+        EXPECT_LE(t.rho(i, s), static_cast<double>(f.agents) * (1 + 1e-14));
+        sum += t.rho(i, s) / static_cast<double>(f.agents);
+      }
+      EXPECT_NEAR(sum, t.mu0(s) > 0 ? 1 : 0, 1e-13);
+    }
+    EXPECT_EQ(t.densities()->p(), f.states);
+  }
+}
+
+TEST(TabularDensities, AStateNobodySeesHasRatioZero) {
+  FiniteSystem f = arbitrary(2, 2, 1, 1, false, 1);
+  f.mu = {1, 0, 1, 0};
+  const Tabular t(f, Tabular::Coe::kAuto);
+  EXPECT_EQ(t.rho(0, 1), 0);
+  EXPECT_EQ(t.rho(0, 0), 1);
+}
+
+TEST(TabularDensities, SumsOverAllSamplesEqualTheBruteForce) {
+  for (const FiniteSystem& f : systems()) {
+    const Tabular t(f, Tabular::Coe::kAuto);
+    const int rows = 2;
+    std::vector<double> M(at(f.states * rows));
+    std::vector<int> state;
+    Matrix G(f.agents, rows);
+    Scratch scratch;
+    for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
+      const Lanes lanes = lanes_of(blk, f.agents);
+      const Rows s(1), g(rows), own(1);
+      t.draw({{4, 0, 1}, {}}, {lanes, nullptr}, s.out());
+      for (int l = 0; l < kLanes; ++l)
+        for (int r = 0; r < rows; ++r) g.out().row(r)[l] = l < lanes.count ? std::sin(l + r) : NAN;
+      t.densities()->accumulate(lanes, s.in(), g.in(), scratch, M.data());
+      t.densities()->own(lanes, s.in(), scratch, own.out());
+      for (int l = 0; l < lanes.count; ++l) {
+        state.push_back(static_cast<int>(s.in().at(0, l)));
+        for (int r = 0; r < rows; ++r) G(lanes.first + l, r) = g.in().at(r, l);
+        EXPECT_EQ(own.in().at(0, l), t.rho(lanes.first + l, state.back()));
+      }
+    }
+    for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
+      const Lanes lanes = lanes_of(blk, f.agents);
+      const Rows got(rows);
+      t.densities()->correct(lanes, M.data(), got.out());
+      for (int l = 0; l < lanes.count; ++l)
+        for (int r = 0; r < rows; ++r) {
+          double want = 0, size = 0;
+          for (std::int64_t j = 0; j < f.agents; ++j) {
+            const double rho = t.rho(lanes.first + l, state[at(j)]);
+            want += rho * G(j, r), size += std::abs(rho * G(j, r));
+          }
+          EXPECT_NEAR(got.in().at(r, l), want, 1e-13 * size);
+        }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace affpcl
