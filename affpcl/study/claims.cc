@@ -4,6 +4,7 @@
 
 #include <toml++/toml.h>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
@@ -108,16 +109,23 @@ class Judge {
       }
       if (quantity.rfind("agent.", 0) == 0) {
         const auto dot = quantity.find('.', 6);
-        auto agent = std::stoll(quantity.substr(6, dot - 6));
-        if (agent < 0) agent += static_cast<long long>(m.agents.size());
-        const AgentResult& a = m.agents.at(static_cast<std::size_t>(agent));
-        const std::string what = quantity.substr(dot + 1);
+        const std::string what = dot == std::string::npos ? "" : quantity.substr(dot + 1);
+        const AgentResult& a = agent(m, quantity.substr(6, dot - 6));
         if (what == "mse") return a.mse.mean;
         if (what == "vs_independent") return a.vs_independent.mean;
       }
       fail(fmt::format("'{}' is not a quantity", quantity));
     }
     fail(fmt::format("no method is called '{}'", method));
+  }
+
+  const AgentResult& agent(const MethodResult& m, const std::string& number) const {
+    char* end = nullptr;
+    long long i = std::strtoll(number.c_str(), &end, 10);
+    if (i < 0) i += static_cast<long long>(m.agents.size());
+    if (end == number.c_str() || *end != 0 || i < 0 || i >= static_cast<long long>(m.agents.size()))
+      fail(fmt::format("'agent.{}' is none of the {} agents", number, m.agents.size()));
+    return m.agents[static_cast<std::size_t>(i)];
   }
 
   static double log_slope(std::vector<double> x, std::vector<double> y) {

@@ -51,6 +51,19 @@ void write_file(const std::string& path, std::string_view content) {
   }
 }
 
+void refuse_unwritable(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    throw BadInput(fmt::format("cannot write {}: it is a folder", path));
+  const std::string part = temporary_name(path);
+  try {
+    write_plain(part, "");
+  } catch (const Failure&) {
+    throw BadInput(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  }
+  fs::remove(part, ignored);
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -73,13 +86,25 @@ ResultFolder::ResultFolder(const std::string& path, bool force)
       throw BadInput(fmt::format(
           "{} exists and is not a result folder; --force replaces only result folders", path_));
   }
+  for (fs::path parent = fs::absolute(path_).parent_path(); !fs::exists(parent, error);
+       parent = parent.parent_path())
+    made_.push_back(parent.string());
   fs::create_directories(temporary_, error);
-  if (error) throw BadInput(fmt::format("cannot write to {}: {}", path_, error.message()));
+  if (error) {
+    const std::string why = error.message();
+    give_up();
+    throw BadInput(fmt::format("cannot write to {}: {}", path_, why));
+  }
 }
 
 ResultFolder::~ResultFolder() {
+  if (!committed_) give_up();
+}
+
+void ResultFolder::give_up() const {
   std::error_code ignored;
-  if (!committed_) fs::remove_all(temporary_, ignored);
+  fs::remove_all(temporary_, ignored);
+  for (const std::string& parent : made_) fs::remove(parent, ignored);  // only if nobody used it
 }
 
 void ResultFolder::add(const std::string& name, std::string_view content) {
@@ -88,7 +113,7 @@ void ResultFolder::add(const std::string& name, std::string_view content) {
 
 void ResultFolder::commit() {
   std::error_code error;
-  const std::string old = path_ + ".old";
+  const std::string old = temporary_name(path_ + ".old");
   const bool replaces = fs::exists(path_);
   if (replaces) fs::rename(path_, old, error);
   if (!error) fs::rename(temporary_, path_, error);

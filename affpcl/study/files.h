@@ -4,11 +4,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace affpcl {
 
 // Writes to a temporary name beside `path`, then renames. Failure names the file and the reason.
 void write_file(const std::string& path, std::string_view content);
+
+// BadInput if write_file(path) is bound to fail; leaves nothing behind.
+void refuse_unwritable(const std::string& path);
 
 // `text` quoted for CSV where it needs to be.
 std::string csv_field(std::string_view text);
@@ -26,7 +30,9 @@ class ResultFolder {
   void commit();
 
  private:
+  void give_up() const;  // leaves nothing behind
   std::string path_, temporary_;
+  std::vector<std::string> made_;  // parents that did not exist, innermost first
   bool force_, committed_ = false;
 };
 

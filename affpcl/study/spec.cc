@@ -1,6 +1,7 @@
 #include "affpcl/study/spec.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <toml++/toml.h>
 #include <algorithm>
@@ -80,6 +81,23 @@ constexpr std::string_view kStepKeys[] = {"step_size", "step_size_central", "ste
 
 // ---- TOML to values ----
 
+// A node as a person would write it.
+std::string written(const toml::node& node) {
+  if (const auto* x = node.as_floating_point()) return to_text(x->get());
+  if (const auto* list = node.as_array()) {
+    std::string text;
+    for (const toml::node& item : *list) text += (text.empty() ? "" : ", ") + written(item);
+    return "[" + text + "]";
+  }
+  std::ostringstream out;
+  node.visit([&](const auto& n) { out << n; });
+  return out.str();
+}
+
+std::string allowed_words(const std::vector<std::string_view>& words) {
+  return fmt::format("; allowed: {}", fmt::join(words, ", "));
+}
+
 class Parser {
  public:
   explicit Parser(std::string name) : name_(std::move(name)) {}
@@ -144,11 +162,22 @@ class Parser {
     const auto positive = [&](const std::string& what, const toml::node& n) {
       const auto x = n.value<double>();
       if (!n.is_number() || !x || !std::isfinite(*x) || *x <= 0)
-        fail(fmt::format("{} must be a finite number above 0, or a table like {{schedule = "
-                         "\"log-constant\"}}",
-                         what),
+        fail(fmt::format("{} = {} is not allowed: it must be a finite number above 0, or a table "
+                         "like {{schedule = \"log-constant\"}}",
+                         what, written(n)),
              &n);
       return *x;
+    };
+    const auto choice = [&](const toml::table& in, const char* name,
+                            const std::vector<std::string_view>& allowed) {
+      const toml::node* n = in.get(name);
+      if (n == nullptr) return std::string(allowed.front());
+      const auto word = n->is_string() ? n->as_string()->get() : std::string();
+      if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+        fail(fmt::format("{}.{} = {} is not known{}", full, name, written(*n),
+                         allowed_words(allowed)),
+             n);
+      return word;
     };
     if (!node->is_table()) {
       rule.value = positive(full, *node);
@@ -156,20 +185,11 @@ class Parser {
     }
     const toml::table& t = *node->as_table();
     only(full, t, {"schedule", "value", "per", "t0"});
-    static const std::map<std::string, Schedule::Kind> kKinds = {
-        {"constant", Schedule::Kind::kConstant},
-        {"log-constant", Schedule::Kind::kLogConstant},
-        {"diminishing", Schedule::Kind::kDiminishing}};
-    const auto kind = kKinds.find(t["schedule"].value_or(std::string("constant")));
-    if (kind == kKinds.end())
-      fail(fmt::format("{}.schedule must be \"constant\", \"log-constant\" or \"diminishing\"",
-                       full),
-           node);
-    rule.kind = kind->second;
-    const std::string per = t["per"].value_or(std::string("agent"));
-    if (per != "agent" && per != "min")
-      fail(fmt::format("{}.per must be \"agent\" or \"min\"", full), node);
-    rule.per_agent = per == "agent";
+    const std::string schedule = choice(t, "schedule", {"constant", "log-constant", "diminishing"});
+    rule.kind = schedule == "diminishing"    ? Schedule::Kind::kDiminishing
+                : schedule == "log-constant" ? Schedule::Kind::kLogConstant
+                                             : Schedule::Kind::kConstant;
+    rule.per_agent = choice(t, "per", {"agent", "min"}) == "agent";
     if (t.contains("value"))
       rule.value = positive(full + ".value", *t.get("value"));
     else if (rule.kind == Schedule::Kind::kConstant)
@@ -426,6 +446,11 @@ Study read_study(const std::string& text, const std::string& name,
 
   std::vector<std::pair<std::string, const toml::array*>> sweep;
   if (root.contains("sweep")) flatten(in, "", in.table(root, "sweep"), sweep);
+  std::stable_sort(sweep.begin(), sweep.end(),
+                   [](const auto& a, const auto& b) {  // toml++ sorts by name
+                     const auto x = a.second->source().begin, y = b.second->source().begin;
+                     return std::pair(x.line, x.column) < std::pair(y.line, y.column);
+                   });
   in.spec(root);  // complaints about the file itself come before those about a sweep's values
   double combinations = 1;
   for (const auto& entry : sweep) combinations *= static_cast<double>(entry.second->size());

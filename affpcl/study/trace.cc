@@ -1,9 +1,7 @@
 #include "affpcl/study/trace.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -16,10 +14,7 @@ Trace::Trace(const Study& study, std::string path) : path_(std::move(path)) {
   if (study.settings.size() != 1)
     throw BadInput(
         fmt::format("a trace is of one setting, but the sweep has {}", study.settings.size()));
-  const std::filesystem::path parent = std::filesystem::absolute(path_).parent_path();
-  if (access(parent.c_str(), W_OK) != 0)
-    throw BadInput(fmt::format("cannot write the trace {}: {} is not a folder one can write to",
-                               path_, parent.string()));
+  refuse_unwritable(path_);
   const Spec& spec = study.settings.front().spec;
   for (const MethodSpec& m : spec.methods) methods_.push_back(m.name);
   for (std::int64_t r = 0; r < spec.replicates; ++r) lines_[static_cast<std::uint32_t>(r)];
