@@ -1,0 +1,501 @@
+// What every method and every problem must satisfy, whoever wrote it and whoever runs it. Point
+// these at your own:
+//
+//   TEST(MyMethod, Conforms) {
+//     for (const ProblemKind& problem : problem_kinds())
+//       conformance::check_method(MyMethod::kind(), problem);
+//   }
+//   TEST(MyProblem, Conforms) { conformance::check_problem(MyProblem::kind()); }
+//
+// With an option of the method: check_method(kind, problem, 150, {{"ratio", "none"}}).
+// Equal means equal to the bit, except where the order of a sum changes. All seeds are fixed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/base/error.h"
+#include "affpcl/base/params.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/problem/tabular.h"
+#include "affpcl/runtime/run.h"
+
+namespace affpcl::conformance {
+
+using Given = std::map<std::string, Value>;
+
+// ---- making things ----
+
+inline std::unique_ptr<Problem> make_problem(const ProblemKind& kind, std::int64_t agents,
+                                             Given given = {}) {
+  for (const Param& p : kind.params)
+    if (p.name == "agents") given.emplace("agents", agents);
+  return kind.make(Values(kind.params, given, kind.name), 7, 0);
+}
+
+// A constant step well inside the stable range where the problem knows it.
+inline double stable_step(const Problem& problem) {
+  try {
+    const Monotonicity m = monotonicity(problem);
+    double lambda = std::min(m.central, *std::min_element(m.agents.begin(), m.agents.end()));
+    double G = problem.G_A();
+    if (problem.shape().k > 0)
+      lambda = std::min(lambda, m.objective), G = std::max(G, problem.G_Phi());
+    return 0.05 * lambda / (G * G);
+  } catch (const std::logic_error&) {  // no means, or no bound
+    return 0.01;
+  }
+}
+
+inline StepSizes constant_step(double alpha) {
+  StepSizes step;
+  for (StepSizes::Module* m : {&step.agent, &step.central, &step.objective, &step.ratio})
+    m->schedule = {.kind = Schedule::Kind::kConstant, .value = alpha};
+  return step;
+}
+
+inline Method make_method(const MethodKind& kind, const StepSizes& step, int period = 1,
+                          int batch = 1, const Given& given = {}) {
+  Method m;
+  m.name = kind.name;
+  m.algorithm = kind.make(Values(kind.params, given, kind.name));
+  m.period = period;
+  m.batch = batch;
+  m.step = step;
+  return m;
+}
+
+inline std::vector<Method> one_method(const MethodKind& kind, const StepSizes& step, int period = 1,
+                                      int batch = 1, const Given& given = {}) {
+  std::vector<Method> methods;
+  methods.push_back(make_method(kind, step, period, batch, given));
+  return methods;
+}
+
+// ---- looking at things ----
+
+// Everything one method of a run shows: iterates of all agents, the centre, and its record, except
+// how long it took.
+inline std::vector<double> picture(Run& run, const Problem& problem, std::size_t method = 0) {
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < problem.shape().agents; ++i)
+    for (int r = 0; r < run.dimension(); ++r) all.push_back(run.solution(method, i, r));
+  for (const In& centre : {run.central_x(method), run.central_theta(method)})
+    all.insert(all.end(), centre.p, centre.p + centre.rows);
+  const Record record = run.finish()[method];
+  const auto add = [&](const std::vector<double>& v) { all.insert(all.end(), v.begin(), v.end()); };
+  add(record.steps);
+  add(record.curve);
+  for (const std::vector<double>& curve : record.agents) add(curve);
+  add(record.agent_mse);
+  add({record.mse, record.central_x, record.central_theta, static_cast<double>(record.diverged_at),
+       static_cast<double>(record.sent)});
+  return all;
+}
+
+inline ::testing::AssertionResult same_bits(const std::vector<double>& a,
+                                            const std::vector<double>& b) {
+  if (a.size() != b.size())
+    return ::testing::AssertionFailure() << a.size() << " numbers against " << b.size();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::bit_cast<std::uint64_t>(a[i]) != std::bit_cast<std::uint64_t>(b[i]) &&
+        !(std::isnan(a[i]) && std::isnan(b[i])))
+      return ::testing::AssertionFailure() << "number " << i << " of " << a.size() << ": " << a[i]
+                                           << " against " << b[i] << ", apart by " << a[i] - b[i];
+  return ::testing::AssertionSuccess();
+}
+
+// ---- methods ----
+
+struct Setting {
+  int period = 1, batch = 1;
+  bool own_steps = false;  // every agent has its own step size
+};
+
+inline const std::vector<Setting>& settings() {
+  static const std::vector<Setting> kSettings = {{1, 1}, {1, 2},       {3, 1},
+                                                 {3, 2}, {1, 1, true}, {3, 2, true}};
+  return kSettings;
+}
+
+// A method on a problem: what the checks below run again and again.
+class Trial {
+ public:
+  Trial(const MethodKind& method, const Problem& problem, const Setting& setting, Given given = {})
+      : method_(method), problem_(problem), setting_(setting), given_(std::move(given)) {
+    step_ = constant_step(stable_step(problem));
+    if (setting.own_steps)
+      for (std::int64_t i = 0; i < problem.shape().agents; ++i)
+        step_.agent_factors.push_back(0.5 + 0.5 * std::abs(std::sin(static_cast<double>(i))));
+  }
+
+  static constexpr std::int64_t kSteps = 11;  // of period 3 the last round is cut short
+  RunOptions options() const {
+    RunOptions o;
+    o.seed = 3;
+    o.replicate = 1;
+    o.steps = kSteps;
+    o.tail = 4;
+    o.curve_agents = {0, problem_.shape().agents - 1};
+    return o;
+  }
+  std::unique_ptr<Run> start(Team& team) const {
+    return std::make_unique<Run>(
+        problem_, one_method(method_, step_, setting_.period, setting_.batch, given_), options(),
+        team);
+  }
+  // Some of a method's options go only with some settings; the defaults go with all.
+  bool refused() const {
+    const std::unique_ptr<Team> team = serial_team();
+    try {
+      start(*team);
+    } catch (const BadInput&) {
+      return !given_.empty();
+    }
+    return false;
+  }
+  std::vector<double> whole(Team& team) const {
+    const std::unique_ptr<Run> run = start(team);
+    run->advance(kSteps);
+    return picture(*run, problem_);
+  }
+  const Problem& problem() const { return problem_; }
+  const MethodKind& method() const { return method_; }
+  const Setting& setting() const { return setting_; }
+  const StepSizes& step() const { return step_; }
+  const Given& given() const { return given_; }
+
+ private:
+  const MethodKind& method_;
+  const Problem& problem_;
+  Setting setting_;
+  Given given_;
+  StepSizes step_;
+};
+
+// It runs to the end, shows finite numbers, and records each round's end.
+inline void gives_finite_results(const Trial& t) {
+  const std::unique_ptr<Team> team = serial_team();
+  const std::unique_ptr<Run> run = t.start(*team);
+  run->advance(Trial::kSteps);
+  EXPECT_TRUE(run->done());
+  const Shape shape = t.problem().shape();
+  for (std::int64_t i = 0; i < shape.agents; ++i)
+    for (int r = 0; r < shape.d; ++r) ASSERT_TRUE(std::isfinite(run->solution(0, i, r))) << i;
+  for (const In& centre : {run->central_x(0), run->central_theta(0)})
+    for (int r = 0; r < centre.rows; ++r) ASSERT_TRUE(std::isfinite(centre.p[r]));
+  if (t.problem().truth() == nullptr) return;
+  const Record record = run->finish().front();
+  EXPECT_EQ(record.diverged_at, -1);
+  EXPECT_TRUE(std::isfinite(record.mse));
+  std::vector<double> ends;
+  for (std::int64_t at = t.setting().period; at < Trial::kSteps; at += t.setting().period)
+    ends.push_back(static_cast<double>(at));
+  ends.push_back(static_cast<double>(Trial::kSteps));
+  EXPECT_EQ(record.steps, ends);
+  EXPECT_EQ(record.curve.size(), ends.size());
+}
+
+inline void is_the_same_on_any_team(const Trial& t) {
+  const std::unique_ptr<Team> serial = serial_team();
+  const std::vector<double> want = t.whole(*serial);
+  for (int threads : {2, 3}) {
+    const std::unique_ptr<Team> team = thread_team(threads);
+    EXPECT_TRUE(same_bits(t.whole(*team), want)) << threads << " threads";
+  }
+}
+
+// Saved after any step and loaded into a fresh run, also one with another team, it goes on as if
+// nothing had happened.
+inline void survives_saving(const Trial& t) {
+  const std::unique_ptr<Team> serial = serial_team(), threads = thread_team(2);
+  const std::vector<double> want = t.whole(*serial);
+  for (const std::int64_t at : {1, 4, 9}) {
+    const std::unique_ptr<Run> first = t.start(*serial);
+    first->advance(at);
+    const RunState state = first->save();
+    const std::unique_ptr<Run> second = t.start(at == 4 ? *threads : *serial);
+    second->load(state);
+    EXPECT_EQ(second->step(), at);
+    second->advance(Trial::kSteps);
+    EXPECT_TRUE(same_bits(picture(*second, t.problem()), want)) << "saved after step " << at;
+  }
+}
+
+// All it remembers is in the memory it declared: taken back to an earlier state, the same object
+// does the same again; and another object has learnt nothing from it.
+inline void keeps_nothing_to_itself(const Trial& t) {
+  const std::unique_ptr<Team> team = serial_team();
+  const std::unique_ptr<Run> run = t.start(*team);
+  const RunState start = run->save();
+  run->advance(4);
+  const RunState middle = run->save();
+  run->advance(Trial::kSteps);
+  const std::vector<double> want = picture(*run, t.problem());
+  for (const RunState* state : {&middle, &start, &middle}) {
+    run->load(*state);
+    run->advance(Trial::kSteps);
+    EXPECT_TRUE(same_bits(picture(*run, t.problem()), want)) << "from step " << state->step;
+  }
+  EXPECT_TRUE(same_bits(t.whole(*team), want)) << "a fresh run";
+}
+
+// Other methods in the same run, with the same or another period, change nothing.
+inline void does_not_mind_company(const Trial& t) {
+  const std::unique_ptr<Team> team = serial_team();
+  const std::vector<double> want = t.whole(*team);
+  std::vector<Method> methods;
+  const MethodKind& other = method_kind("independent");
+  methods.push_back(make_method(other, t.step(), t.setting().period, t.setting().batch));
+  methods.push_back(
+      make_method(t.method(), t.step(), t.setting().period, t.setting().batch, t.given()));
+  methods.push_back(make_method(other, t.step(), 2, 1));
+  Run run(t.problem(), std::move(methods), t.options(), *team);
+  run.advance(Trial::kSteps);
+  EXPECT_TRUE(same_bits(picture(run, t.problem(), 1), want));
+}
+
+// Who comes first does not matter: agents in another order end where they ended before, up to the
+// rounding of sums.
+inline void does_not_mind_the_order(const MethodKind& method, const Setting& setting) {
+  const int n = 150;
+  FiniteSystem f = Tabular::generate({.agents = n, .dim = 2, .states = 4}, 5, 0), g = f;
+  f.steps = g.steps = Trial::kSteps * setting.batch;
+  for (std::int64_t i = 0; i < n * f.steps; ++i)
+    f.order.push_back(static_cast<int>(i * i % 7 % f.states));
+  g.order.resize(f.order.size());
+  std::vector<std::int64_t> to(n);  // agent i of f is agent to[i] of g
+  for (std::int64_t i = 0; i < n; ++i) to[static_cast<std::size_t>(i)] = (i * 77 + 31) % n;
+  const auto move = [&](const auto& from, auto& into, std::int64_t width) {
+    for (std::int64_t i = 0; i < n; ++i)
+      std::copy_n(from.begin() + i * width, width,
+                  into.begin() + to[static_cast<std::size_t>(i)] * width);
+  };
+  move(f.mu, g.mu, f.states);
+  move(f.theta, g.theta, f.k);
+  move(f.order, g.order, f.steps);
+  const Tabular a(f, Tabular::Coe::kAuto), b(g, Tabular::Coe::kAuto);
+  const std::unique_ptr<Team> team = serial_team();
+  const StepSizes step = constant_step(stable_step(a));
+  RunOptions options;
+  options.steps = Trial::kSteps;
+  Run first(a, one_method(method, step, setting.period, setting.batch), options, *team),
+      second(b, one_method(method, step, setting.period, setting.batch), options, *team);
+  first.advance(Trial::kSteps);
+  second.advance(Trial::kSteps);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int r = 0; r < 2; ++r)
+      ASSERT_NEAR(first.solution(0, i, r), second.solution(0, to[static_cast<std::size_t>(i)], r),
+                  1e-11)
+          << "agent " << i;
+}
+
+// With agents all alike it ends much nearer to the solution than it started.
+inline void learns(const MethodKind& method, const ProblemKind& kind) {
+  Given alike;
+  for (const Param& p : kind.params)
+    if (p.name == "delta_env" || p.name == "delta_obj") alike[std::string(p.name)] = 0.0;
+  const std::unique_ptr<Problem> problem = make_problem(kind, 20, alike);
+  if (problem->truth() == nullptr) return;
+  const std::unique_ptr<Team> team = serial_team();
+  RunOptions options;
+  options.steps = 3000;
+  Run run(*problem, one_method(method, constant_step(stable_step(*problem))), options, *team);
+  run.advance(options.steps);
+  const Record record = run.finish().front();
+  EXPECT_LT(record.mse, 0.1 * record.curve.front()) << "after the first round and at the end";
+}
+
+inline void check_method(const MethodKind& method, const ProblemKind& kind,
+                         std::int64_t agents = 600, const Given& given = {}) {
+  const std::unique_ptr<Problem> problem = make_problem(kind, agents);
+  for (const Setting& setting : settings()) {
+    SCOPED_TRACE(::testing::Message()
+                 << method.name << " on " << kind.name << ", period " << setting.period
+                 << ", batch " << setting.batch << (setting.own_steps ? ", own steps" : ""));
+    const Trial trial(method, *problem, setting, given);
+    if (trial.refused()) continue;
+    gives_finite_results(trial);
+    is_the_same_on_any_team(trial);
+    survives_saving(trial);
+    keeps_nothing_to_itself(trial);
+    does_not_mind_company(trial);
+    if (!setting.own_steps && given.empty()) does_not_mind_the_order(method, setting);
+    if (::testing::Test::HasFailure()) return;
+  }
+  if (given.empty()) learns(method, kind);
+}
+
+// ---- problems ----
+
+// rows x 64 numbers.
+struct Rows {
+  explicit Rows(int n) : data(static_cast<std::size_t>(n) * kLanes), rows(n) {}
+  Out out() const { return {data.data(), rows}; }
+  In in() const { return out(); }
+  double operator()(int r, int l) const { return data.data()[r * kLanes + l]; }
+  Buffer data;
+  int rows;
+};
+
+// One block's memory and samples.
+struct World {
+  World(const Problem& problem, Lanes which) : lanes(which) {
+    Layout world, sample;
+    problem.declare(world, sample);
+    memory = Buffer(static_cast<std::size_t>(world.rows()) * kLanes);
+    s = std::make_unique<Rows>(sample.rows());
+  }
+  void draw(const Problem& problem, std::uint32_t step) {
+    const std::vector<double> zero(static_cast<std::size_t>(problem.shape().d));
+    problem.draw({{5, 2, step}, {zero.data(), problem.shape().d, 1}}, {lanes, memory.data()},
+                 s->out());
+  }
+  Lanes lanes;
+  Buffer memory;
+  std::unique_ptr<Rows> s;
+};
+
+inline void check_problem(const ProblemKind& kind, std::int64_t agents = 150,
+                          const Given& given = {}) {
+  SCOPED_TRACE(kind.name);
+  const std::unique_ptr<Problem> made = make_problem(kind, agents, given),
+                                 again = make_problem(kind, agents, given);
+  const Problem& problem = *made;
+  const Shape shape = problem.shape();
+  const int d = shape.d, k = shape.k;
+  ASSERT_GT(shape.agents, 0);
+  ASSERT_GT(d, 0);
+  EXPECT_EQ(problem.start_xc().size(), static_cast<std::size_t>(d));
+  EXPECT_EQ(problem.start_thetac().size(), static_cast<std::size_t>(k));
+  const double n = static_cast<double>(shape.agents);
+
+  std::vector<double> plain(static_cast<std::size_t>(d)), M;  // sum_j g_j; sum_j psi(s_j) g_j'
+  std::vector<double> coe_mean(static_cast<std::size_t>(k));
+  const Densities* densities = problem.densities();
+  if (densities != nullptr) M.resize(static_cast<std::size_t>(densities->p() * d));
+  Scratch scratch;
+
+  for (std::int64_t b = 0; b < blocks_of(shape.agents); ++b) {
+    const Lanes lanes = lanes_of(b, shape.agents);
+    // A draw is a pure function of its key and the world, and another instance draws the same.
+    World world(problem, lanes), twin(*again, lanes), later(problem, lanes);
+    world.draw(problem, 0);
+    twin.draw(*again, 0);
+    later.draw(problem, 0);
+    later.draw(problem, 1);
+    bool moved = false;
+    const Rows& s = *world.s;
+    for (int r = 0; r < s.rows; ++r)
+      for (int l = 0; l < lanes.count; ++l) {
+        ASSERT_EQ(s(r, l), (*twin.s)(r, l));
+        moved |= s(r, l) != (*later.s)(r, l);
+      }
+    EXPECT_TRUE(moved || shape.agents < 20) << "the second draw is the first again";
+
+    // A(s) x is linear, x may be one column for all, and what padding lanes hold stays there.
+    const Rows x(d), y(d), sum(d), Ax(d), Ay(d), Asum(d), own(d), Aown(d), Ashared(d);
+    std::vector<double> column;
+    for (int r = 0; r < d; ++r) column.push_back(std::cos(0.7 * r) + 0.1);
+    const In shared{column.data(), d, 1};
+    for (int r = 0; r < d; ++r)
+      for (int l = 0; l < kLanes; ++l) {
+        const bool real = l < lanes.count;
+        x.out().row(r)[l] = real ? std::sin(r + 2.0 * l) : NAN;
+        y.out().row(r)[l] = real ? std::cos(2.0 * r - l) : NAN;
+        sum.out().row(r)[l] = 2 * x(r, l) + y(r, l);
+        own.out().row(r)[l] = real ? column[static_cast<std::size_t>(r)] : NAN;
+      }
+    problem.apply(lanes, s.in(), x.in(), Ax.out());
+    problem.apply(lanes, s.in(), y.in(), Ay.out());
+    problem.apply(lanes, s.in(), sum.in(), Asum.out());
+    problem.apply(lanes, s.in(), own.in(), Aown.out());
+    problem.apply(lanes, s.in(), shared, Ashared.out());
+    const Rows own_b(d);
+    problem.objective(lanes, s.in(), own_b.out());
+    for (int r = 0; r < d; ++r)
+      for (int l = 0; l < lanes.count; ++l) {
+        const double want = 2 * Ax(r, l) + Ay(r, l);
+        ASSERT_NEAR(Asum(r, l), want, 1e-10 * (1 + std::abs(want)));
+        ASSERT_NEAR(Aown(r, l), Ashared(r, l), 1e-12 * (1 + std::abs(Aown(r, l))));
+        ASSERT_TRUE(std::isfinite(own_b(r, l)));
+        plain[static_cast<std::size_t>(r)] += Ax(r, l);
+      }
+    if (k > 0) {  // so is Phi(s) theta, and coe is what central objective estimation follows
+      std::vector<double> theta(static_cast<std::size_t>(k), 0.5);
+      const Rows bhat(d), g(k);
+      problem.Phi(lanes, s.in(), {theta.data(), k, 1}, bhat.out());
+      problem.coe(lanes, s.in(), own_b.in(), {theta.data(), k, 1}, bhat.in(), g.out());
+      for (int r = 0; r < d; ++r)
+        for (int l = 0; l < lanes.count; ++l) ASSERT_TRUE(std::isfinite(bhat(r, l)));
+      for (int r = 0; r < k; ++r)
+        for (int l = 0; l < lanes.count; ++l) ASSERT_TRUE(std::isfinite(g(r, l)));
+    }
+    if (densities != nullptr) {
+      scratch.clear();
+      densities->accumulate(lanes, s.in(), Ax.in(), scratch, M.data());
+      const Rows rho(1);
+      densities->own(lanes, s.in(), scratch, rho.out());
+      for (int l = 0; l < lanes.count; ++l) {
+        EXPECT_GT(rho(0, l), 0);  // an agent's own sample is possible for it
+        EXPECT_LE(rho(0, l), n * (1 + 1e-12));
+      }
+    }
+    EXPECT_EQ(problem.start_x(lanes.first).size(), static_cast<std::size_t>(d));
+
+    if (problem.truth() == nullptr) continue;
+    const Rows error(1), mean_b(d), mean_A(d);
+    const In solution = problem.truth()->x.block(b)[Field{0, d}];
+    problem.error(lanes, solution, error.out());
+    for (int l = 0; l < lanes.count; ++l) EXPECT_LE(error(0, l), 1e-20);
+    if (!problem.has_means()) continue;
+    problem.mean_apply(lanes, solution, mean_A.out());
+    problem.mean_objective(lanes, mean_b.out());
+    for (int r = 0; r < d; ++r)
+      for (int l = 0; l < lanes.count; ++l)
+        ASSERT_NEAR(mean_A(r, l), mean_b(r, l), 1e-9 * (1 + std::abs(mean_b(r, l))));
+    if (k > 0) {
+      const Rows g(k);
+      problem.mean_coe(lanes, {problem.truth()->thetac.data(), k, 1}, g.out());
+      for (int r = 0; r < k; ++r)
+        for (int l = 0; l < lanes.count; ++l) coe_mean[static_cast<std::size_t>(r)] += g(r, l) / n;
+    }
+  }
+
+  for (double g : coe_mean) EXPECT_NEAR(g, 0, 1e-9);
+  // The ratios average to one over agents: the mean of the corrected sums is the plain sum.
+  if (densities != nullptr) {
+    std::vector<double> mean(static_cast<std::size_t>(d));
+    double size = 1;
+    for (std::int64_t b = 0; b < blocks_of(shape.agents); ++b) {
+      const Lanes lanes = lanes_of(b, shape.agents);
+      const Rows rg(d);
+      densities->correct(lanes, M.data(), rg.out());
+      for (int r = 0; r < d; ++r)
+        for (int l = 0; l < lanes.count; ++l) {
+          mean[static_cast<std::size_t>(r)] += rg(r, l) / n;
+          size = std::max(size, std::abs(rg(r, l)));
+        }
+    }
+    for (std::size_t r = 0; r < mean.size(); ++r) EXPECT_NEAR(mean[r], plain[r], 1e-11 * n * size);
+  }
+  // A problem that can be enumerated says with which probabilities.
+  for (std::int64_t i = 0; problem.outcomes() > 0 && i < shape.agents; ++i) {
+    double sum = 0;
+    for (int o = 0; o < problem.outcomes(); ++o) sum += problem.probability(i, o);
+    EXPECT_NEAR(sum, 1, 1e-12);
+  }
+}
+
+}  // namespace affpcl::conformance
