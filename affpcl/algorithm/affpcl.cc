@@ -8,43 +8,34 @@
 namespace affpcl {
 namespace {
 
-std::vector<std::string_view> ratio_names() {
-  std::vector<std::string_view> names;
-  for (const RatioKind& kind : ratio_kinds()) names.push_back(kind.name);
-  return names;
-}
-
 Out step_rows(Out all, int k, int d) { return {all.row(k * d), d}; }  // step k of K x d rows
 
 }  // namespace
 
 MethodKind AffPcl::kind() {
+  std::vector<Param> params = {
+      {.name = "objective",
+       .doc = "central objective: learnt (COE), known, or a running mean per state",
+       .fallback = "learnt",
+       .choices = {"learnt", "known", "tabular"}},
+      {.name = "central",
+       .doc = "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i",
+       .fallback = "own",
+       .choices = {"own", "estimated", "average"}},
+      {.name = "correction",
+       .doc = "where the importance correction acts; client is for studies only",
+       .fallback = "server",
+       .choices = {"server", "client"}},
+      {.name = "guard",
+       .doc = "protection against harm by collaboration",
+       .fallback = "none",
+       .choices = {"none"}},
+  };
+  params.insert(params.begin(), ratio_params().begin(), ratio_params().end());
   return {
       "affpcl",
       "personalised collaborative learning with affinity-based variance reduction (Algorithm 1)",
-      {
-          {.name = "ratio",
-           .doc = "density ratios of the importance correction",
-           .fallback = "exact",
-           .choices = ratio_names()},
-          {.name = "objective",
-           .doc = "central objective: learnt (COE), known, or a running mean per state",
-           .fallback = "learnt",
-           .choices = {"learnt", "known", "tabular"}},
-          {.name = "central",
-           .doc = "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i",
-           .fallback = "own",
-           .choices = {"own", "estimated", "average"}},
-          {.name = "correction",
-           .doc = "where the importance correction acts; client is for studies only",
-           .fallback = "server",
-           .choices = {"server", "client"}},
-          {.name = "guard",
-           .doc = "protection against harm by collaboration",
-           .fallback = "none",
-           .choices = {"none"}},
-      },
-      [](const Values& v) {
+      std::move(params), [](const Values& v) {
         Config c;
         c.objective = v.text("objective") == "known"     ? Objective::kKnown
                       : v.text("objective") == "tabular" ? Objective::kTabular
@@ -53,7 +44,7 @@ MethodKind AffPcl::kind() {
                     : v.text("central") == "average" ? Central::kAverage
                                                      : Central::kOwn;
         c.correction = v.text("correction") == "client" ? Correction::kClient : Correction::kServer;
-        return std::make_unique<AffPcl>(c, make_ratio(v.text("ratio")));
+        return std::make_unique<AffPcl>(c, make_ratio(v));
       }};
 }
 
@@ -98,6 +89,11 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
   }
   if (config_.correction == Correction::kServer) {
     ratio_->declare(setup.problem, agent, centre, sum);
+  } else if (ratio_->learns()) {
+    throw BadInput(
+        "correction = \"client\" needs a ratio that is not learnt: the sums it is learnt from do "
+        "not "
+        "travel");
   } else {  // the ratio weighs what stays at home; only the plain mean travels
     SumLayout nothing;
     ratio_->declare(setup.problem, agent, centre, nothing);

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "affpcl/base/error.h"
-#include "affpcl/base/params.h"
 #include "affpcl/density/exact.h"
 #include "affpcl/density/none.h"
 
@@ -11,21 +12,47 @@ namespace affpcl {
 
 const std::vector<RatioKind>& ratio_kinds() {
   static const std::vector<RatioKind> kKinds = {
-      {"exact", "known densities, as Algorithm 1 assumes",
-       [] { return std::unique_ptr<Ratio>(new ExactRatio); }},
-      {"none", "no importance correction (rho = 1); biased when environments differ",
-       [] { return std::unique_ptr<Ratio>(new NoRatio); }},
+      {"exact",
+       "known densities, as Algorithm 1 assumes",
+       {},
+       [](const Values&) { return std::unique_ptr<Ratio>(new ExactRatio); }},
+      {"none",
+       "no importance correction (rho = 1); biased when environments differ",
+       {},
+       [](const Values&) { return std::unique_ptr<Ratio>(new NoRatio); }},
   };
   return kKinds;
 }
 
-std::unique_ptr<Ratio> make_ratio(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const RatioKind& kind : ratio_kinds()) {
-    if (kind.name == name) return kind.make();
-    names.push_back(kind.name);
+const std::vector<Param>& ratio_params() {
+  static const std::vector<Param> kParams = [] {
+    std::vector<Param> params = {{.name = "ratio",
+                                  .doc = "density ratios of the importance correction",
+                                  .fallback = "exact"}};
+    for (const RatioKind& kind : ratio_kinds()) {
+      params.front().choices.push_back(kind.name);
+      for (const Param& p : kind.params)
+        if (std::none_of(params.begin(), params.end(),
+                         [&](const Param& q) { return q.name == p.name; }))
+          params.push_back(p);
+    }
+    return params;
+  }();
+  return kParams;
+}
+
+std::unique_ptr<Ratio> make_ratio(const Values& values) {
+  const std::string& name = values.text("ratio");
+  const auto kind = std::find_if(ratio_kinds().begin(), ratio_kinds().end(),
+                                 [&](const RatioKind& k) { return k.name == name; });
+  for (const Param& p : ratio_params()) {
+    if (p.name == "ratio" || values.all().find(p.name)->second == p.fallback) continue;
+    if (std::none_of(kind->params.begin(), kind->params.end(),
+                     [&](const Param& q) { return q.name == p.name; }))
+      throw BadInput(fmt::format("{} = {} means nothing with ratio = \"{}\"", p.name,
+                                 to_text(values.all().find(p.name)->second), name));
   }
-  throw BadInput(fmt::format("ratio = \"{}\" is not known{}", name, hint(name, names)));
+  return kind->make(values);
 }
 
 }  // namespace affpcl

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "affpcl/base/params.h"
 #include "affpcl/math/blocks.h"
 #include "affpcl/math/message.h"
 #include "affpcl/problem/round.h"
@@ -32,13 +33,19 @@ class Ratio {
                        Out rg) const = 0;
   // rho^i at the agent's own sample.
   virtual void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const = 0;
+  // Learnt from the sums of contribute; without them there is nothing to learn from.
+  virtual bool learns() const { return false; }
 };
 
 struct RatioKind {
   std::string_view name, doc;
-  std::unique_ptr<Ratio> (*make)();
+  std::vector<Param> params;
+  std::unique_ptr<Ratio> (*make)(const Values&);
 };
 const std::vector<RatioKind>& ratio_kinds();
-std::unique_ptr<Ratio> make_ratio(std::string_view name);
+// `ratio` and the parameters of every kind, each once, for the table of the method that uses them.
+const std::vector<Param>& ratio_params();
+// The kind that `values` names; refuses a parameter that this kind does not read.
+std::unique_ptr<Ratio> make_ratio(const Values& values);
 
 }  // namespace affpcl
