@@ -156,6 +156,7 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
     central_objective(round, lanes, s, centre, theta, bhat);
   };
 
+  ratio_->begin(agents);
   for (int k = 0; k < batch.steps; ++k) {
     const Out gc = step_rows(agents[gc_], k, d);
     fill(gc, 0);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "affpcl/base/error.h"
+#include "affpcl/density/counts.h"
 #include "affpcl/density/exact.h"
 #include "affpcl/density/none.h"
 
@@ -20,6 +21,10 @@ const std::vector<RatioKind>& ratio_kinds() {
        "no importance correction (rho = 1); biased when environments differ",
        {},
        [](const Values&) { return std::unique_ptr<Ratio>(new NoRatio); }},
+      {"counts", "learnt: counts per state, for finite problems", LearntRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new CountRatio(LearntRatio::config(v)));
+       }},
   };
   return kKinds;
 }

@@ -22,6 +22,8 @@ class Ratio {
   virtual ~Ratio() = default;
   // Declares what it keeps and sends; throws BadInput if the problem lacks what this kind needs.
   virtual void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) = 0;
+  // A block's round begins; contribute follows for each of its samples.
+  virtual void begin(Agents agents) const { (void)agents; }
   // M += psi(s_j) g_j' for the agents of a block.
   virtual void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                           Message message) const = 0;

@@ -1,0 +1,25 @@
+// Ratios by counting (apx:dre with psi = one-hot): rho^i(s) = count^i(s) / mean_j count^j(s) on a
+// problem with finitely many states; 1 at a state that nobody has seen.
+#pragma once
+
+#include "affpcl/density/learnt.h"
+
+namespace affpcl {
+
+class CountRatio final : public LearntRatio {
+ public:
+  using LearntRatio::LearntRatio;
+  void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
+  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+                  Message message) const override;
+  void centre(const Round& round, Mean mean, Centre centre) const override;
+  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+
+ private:
+  void solve(Centre centre, In V, Out eta) const override;
+
+  Product M_;       // sum: one-hot(cell) g'
+  Product counts_;  // sum: one-hot(cell)
+};
+
+}  // namespace affpcl

@@ -1,0 +1,85 @@
+#include "affpcl/density/learnt.h"
+
+#include <algorithm>
+
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+
+std::vector<Param> LearntRatio::params() {
+  return {
+      {.name = "counting",
+       .doc = "learnt ratios: from the samples before this round, or with this round's",
+       .fallback = "past",
+       .choices = {"past", "current"}},
+      {.name = "shrink",
+       .doc = "learnt ratios: pull rho to 1 as far as the samples cannot tell it from 1",
+       .fallback = "james-stein",
+       .choices = {"james-stein", "none"}},
+  };
+}
+
+LearntRatio::Config LearntRatio::config(const Values& values) {
+  return {.counting = values.text("counting") == "past" ? Counting::kPast : Counting::kCurrent,
+          .shrink = values.text("shrink") != "none"};
+}
+
+void LearntRatio::declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre) {
+  n_ = static_cast<double>(problem.shape().agents);
+  own_ = agent.add("ratio_own", p);
+  if (past()) fresh_ = agent.add("ratio_fresh", p);
+  psi0_ = centre.add("ratio_psi0", waiting(p));
+  rank_ = centre.add("ratio_rank", 1);
+  gbar_ = centre.add("ratio_gbar", problem.shape().d);
+  N_ = centre.add("ratio_N", problem.shape().d * p);
+}
+
+void LearntRatio::begin(Agents agents) const {
+  if (!past()) return;
+  add_scaled(agents[own_], 1, agents[fresh_]);
+  fill(agents[fresh_], 0);
+}
+
+void LearntRatio::accumulate(Centre centre, Field sum, const double* now) const {
+  const std::span<double> all = centre.mutate(sum);
+  const std::size_t rows = all.size() / (past() ? 2 : 1);
+  for (std::size_t r = 0; r < rows; ++r) {
+    all[r] += past() ? all[rows + r] : now[r];
+    if (past()) all[rows + r] = now[r];
+  }
+}
+
+void LearntRatio::differences(Agents agents, Centre centre, Scratch& scratch, Out V,
+                              Out weight) const {
+  subtract(agents[own_], centre[psi0_], V);
+  fill(weight, 1);
+  const double excess = std::max(0.0, centre[rank_].p[0] - 3) * (1 - 1 / n_);
+  if (!config_.shrink || excess == 0) return;
+  const Out eta = scratch.rows(p());
+  solve(centre, V, eta);
+  for (int l = 0; l < kLanes; ++l) {
+    double X2 = 0;
+    for (int r = 0; r < p(); ++r) X2 += V.row(r)[l] * eta.row(r)[l];
+    weight.p[l] = X2 > excess ? 1 - excess / X2 : 0;
+  }
+}
+
+void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean, Out rg) const {
+  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1),
+            NV = round.scratch.rows(d());
+  differences(agents, centre, round.scratch, V, weight);
+  kernels::matvec(centre[N_].p, d(), p(), V, NV);
+  const In gbar = centre[gbar_];
+  for (int r = 0; r < d(); ++r)
+    for (int l = 0; l < kLanes; ++l) rg.row(r)[l] = gbar.p[r] + weight.p[l] * NV.row(r)[l];
+}
+
+void LearntRatio::eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const {
+  const Out V = scratch.rows(p()), weight = scratch.rows(1);
+  differences(agents, centre, scratch, V, weight);
+  solve(centre, V, eta);
+  for (int r = 0; r < p(); ++r)
+    for (int l = 0; l < kLanes; ++l) eta.row(r)[l] *= weight.p[l];
+}
+
+}  // namespace affpcl

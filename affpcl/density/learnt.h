@@ -1,0 +1,66 @@
+// What learnt ratios share. All work in the minus-one form of apx:dre, rho^i - 1 = psi' eta^i, from
+// running sums:
+//
+//     eta^i = G^+ V^i,    V^i = sum_t (psi(s^i_t) - mean_j psi(s^j_t)),    G = sum_t mean_j psi
+//     psi' rg^i  = gbar + N V^i,    N = M' G^+  (d x p, formed once a round at the centre)
+//
+// so that an agent needs its own p numbers and one product. Where nothing has been seen (no sample
+// yet, a state no agent met, a direction of psi without data) eta is 0 and rho is 1; with one agent
+// V is 0 and AffPCL is independent learning to the bit.
+#pragma once
+
+#include "affpcl/density/ratio.h"
+
+namespace affpcl {
+
+class LearntRatio : public Ratio {
+ public:
+  // Past: from the samples before this round, so rho and this round's samples are independent.
+  // Current: with this round's samples; then E[h] = 0 while x^c and theta^c do not move, for the
+  // samples are exchangeable.
+  enum class Counting { kPast, kCurrent };
+  struct Config {
+    Counting counting = Counting::kPast;
+    // Positive-part James-Stein: eta^i times max(0, 1 - (rank - 3)(1 - 1/n) / X^2) with Pearson's
+    // X^2 = V' G^+ V. Agents whose environment cannot be told from the mixture have rho = 1.
+    bool shrink = true;
+  };
+  static std::vector<Param> params();
+  static Config config(const Values& values);
+
+  explicit LearntRatio(const Config& config) : config_(config) {}
+  bool learns() const override { return true; }
+  void begin(Agents agents) const override;
+  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
+
+  // eta^i as the last round had it.
+  void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const;
+
+ protected:
+  void declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre);
+  // Where this round's psi(s^i) is added to.
+  Out tally(Agents agents) const { return agents[past() ? fresh_ : own_]; }
+  bool past() const { return config_.counting == Counting::kPast; }
+  int p() const { return own_.rows; }
+  int d() const { return gbar_.rows; }
+  // Adds this round's numbers to a running sum at the centre, one round late where the past counts.
+  // `sum` holds the running sum and then as many numbers that wait.
+  void accumulate(Centre centre, Field sum, const double* now) const;
+  int waiting(int rows) const { return past() ? 2 * rows : rows; }  // rows of such a sum
+  // G^+ V, called with the sums that are in use.
+  virtual void solve(Centre centre, In V, Out eta) const = 0;
+
+  Field gbar_, N_;  // centre, for this round: the plain mean of g, and N
+  Field psi0_;      // centre: summed mean_j psi(s^j)
+  Field rank_;      // centre: of G
+
+ private:
+  // V and, where shrinking, what eta is multiplied with (one row).
+  void differences(Agents agents, Centre centre, Scratch& scratch, Out V, Out weight) const;
+
+  Config config_;
+  double n_ = 1;
+  Field own_, fresh_;  // agent: summed psi(s^i) in use; of this round, where it is not in use yet
+};
+
+}  // namespace affpcl
