@@ -52,7 +52,7 @@ class LearntRatio : public Ratio {
 
   Field gbar_, N_;  // centre, for this round: the plain mean of g, and N
   Field psi0_;      // centre: summed mean_j psi(s^j)
-  Field rank_;      // centre: of G
+  Field rank_;      // centre: of G, in effect: tr(G^+ G)
 
  private:
   // V and, where shrinking, what eta is multiplied with (one row).

@@ -7,6 +7,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/density/counts.h"
 #include "affpcl/density/exact.h"
+#include "affpcl/density/linear.h"
 #include "affpcl/density/none.h"
 
 namespace affpcl {
@@ -24,6 +25,10 @@ const std::vector<RatioKind>& ratio_kinds() {
       {"counts", "learnt: counts per state, for finite problems", LearntRatio::params(),
        [](const Values& v) {
          return std::unique_ptr<Ratio>(new CountRatio(LearntRatio::config(v)));
+       }},
+      {"linear", "learnt: rho - 1 = psi' eta by least squares from sums", LinearRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new LinearRatio(LinearRatio::config(v)));
        }},
   };
   return kKinds;

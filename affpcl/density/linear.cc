@@ -1,0 +1,78 @@
+#include "affpcl/density/linear.h"
+
+#include <algorithm>
+
+#include "affpcl/density/inverse.h"
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+
+std::vector<Param> LinearRatio::params() {
+  std::vector<Param> all = LearntRatio::params();
+  for (const Param& p : feature_params()) all.push_back(p);
+  all.push_back({.name = "ridge",
+                 .doc = "linear ratios: share of the Gram matrix' diagonal that is added to it",
+                 .fallback = 0.0,
+                 .lo = 0});
+  return all;
+}
+
+LinearRatio::Config LinearRatio::config(const Values& values) {
+  return {LearntRatio::config(values), feature_config(values), values.number("ridge")};
+}
+
+void LinearRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
+  psi_ = make_features(features_config_, problem);
+  const int p = psi_->p(), d = problem.shape().d;
+  declare_learnt(problem, p, agent, centre);
+  G_ = centre.add("ratio_G", waiting(p * p));
+  W_ = centre.add("ratio_W", p * p);
+  sum_gbar_ = sum.add("gbar", d);
+  sum_psi_ = sum.add("psi", p);
+  sum_M_ = sum.add_product("M", p, d);
+  sum_G_ = sum.add_product("G", p, p);
+}
+
+void LinearRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+                             Message message) const {
+  const Out psi = round.scratch.rows(p());
+  (*psi_)(round.problem, agents.lanes, s, psi);
+  add_scaled(tally(agents), 1, psi);
+  message.add(sum_gbar_, g);
+  message.add(sum_psi_, psi);
+  message.add(sum_M_, psi, g);
+  message.add(sum_G_, psi, psi);
+}
+
+void LinearRatio::centre(const Round& round, Mean mean, Centre centre) const {
+  accumulate(centre, psi0_, mean[sum_psi_].p);
+  accumulate(centre, G_, mean[sum_G_]);
+  double *W = centre.mutate(W_).data(), *N = centre.mutate(N_).data();
+  const double* G = centre[G_].p;
+  generalised_inverse(G, p(), ridge_, round.scratch, W);
+  double& rank = centre.mutate(rank_)[0] = 0;
+  for (int k = 0; k < p() * p(); ++k) rank += W[k] * G[k];  // tr(W G): less than p with a ridge
+  std::copy_n(mean[sum_gbar_].p, d(), centre.mutate(gbar_).data());
+  const double* M = mean[sum_M_];
+  for (int r = 0; r < d(); ++r)
+    for (int k = 0; k < p(); ++k) {
+      double sum = 0;
+      for (int j = 0; j < p(); ++j) sum += W[k * p() + j] * M[j * d() + r];
+      N[r * p() + k] = sum;
+    }
+}
+
+void LinearRatio::solve(Centre centre, In V, Out eta) const {
+  kernels::matvec(centre[W_].p, p(), p(), V, eta);
+}
+
+void LinearRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
+  const Out psi = round.scratch.rows(p()), weights = round.scratch.rows(p());
+  (*psi_)(round.problem, agents.lanes, s, psi);
+  eta(agents, centre, round.scratch, weights);
+  fill(rho, 1);
+  for (int k = 0; k < p(); ++k)
+    for (int l = 0; l < kLanes; ++l) rho.p[l] += psi.row(k)[l] * weights.row(k)[l];
+}
+
+}  // namespace affpcl

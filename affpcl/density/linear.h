@@ -1,0 +1,41 @@
+// Linear ratios by least squares from sums (apx:dre in the minus-one form): no step size, p numbers
+// per agent, one p x p inverse a round at the centre. With one-hot features these are the counts.
+#pragma once
+
+#include <memory>
+
+#include "affpcl/density/features.h"
+#include "affpcl/density/learnt.h"
+
+namespace affpcl {
+
+class LinearRatio final : public LearntRatio {
+ public:
+  struct Config {
+    LearntRatio::Config learnt;
+    FeatureConfig features;
+    double ridge = 0;  // relative: this share of the Gram matrix' diagonal is added to it
+  };
+  static std::vector<Param> params();
+  static Config config(const Values& values);
+
+  explicit LinearRatio(const Config& config)
+      : LearntRatio(config.learnt), features_config_(config.features), ridge_(config.ridge) {}
+  void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
+  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+                  Message message) const override;
+  void centre(const Round& round, Mean mean, Centre centre) const override;
+  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+
+ private:
+  void solve(Centre centre, In V, Out eta) const override;
+
+  FeatureConfig features_config_;
+  double ridge_;
+  std::unique_ptr<Features> psi_;
+  Field G_, W_;               // centre: summed mean psi psi'; its generalised inverse
+  Field sum_psi_, sum_gbar_;  // sum
+  Product sum_M_, sum_G_;
+};
+
+}  // namespace affpcl
