@@ -59,7 +59,8 @@ class RatioHarness {
     ratio_->own(next(1), {s_.data(), 1}, block(), centre(), {one_.data(), 1});
     return one_.data()[agent];
   }
-  int sent() const { return sum_.size(); }
+  StepSizes& steps() { return steps_; }
+  std::uint32_t replicate = 0;  // of the draws of the ratio's own
 
  private:
   int d() const { return problem_.shape().d; }
@@ -68,7 +69,7 @@ class RatioHarness {
   Centre centre() const { return {shared_.data()}; }
   Round next(int steps) {
     scratch_.clear();
-    return {problem_, steps_, first_, steps, scratch_};
+    return {problem_, steps_, first_, steps, scratch_, {1, replicate, 0}};
   }
 
   const Problem& problem_;

@@ -34,7 +34,7 @@ class LearntRatio : public Ratio {
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
 
   // eta^i as the last round had it.
-  void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const;
+  virtual void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const;
 
  protected:
   void declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre);
@@ -50,9 +50,10 @@ class LearntRatio : public Ratio {
   // G^+ V, called with the sums that are in use.
   virtual void solve(Centre centre, In V, Out eta) const = 0;
 
-  Field gbar_, N_;  // centre, for this round: the plain mean of g, and N
-  Field psi0_;      // centre: summed mean_j psi(s^j)
-  Field rank_;      // centre: of G, in effect: tr(G^+ G)
+  Field gbar_, N_;     // centre, for this round: the plain mean of g, and N
+  Field psi0_;         // centre: summed mean_j psi(s^j)
+  Field own_, fresh_;  // agent: summed psi(s^i) in use; of this round, where it is not in use yet
+  Field rank_;         // centre: of G, in effect: tr(G^+ G)
 
  private:
   // V and, where shrinking, what eta is multiplied with (one row).
@@ -60,7 +61,6 @@ class LearntRatio : public Ratio {
 
   Config config_;
   double n_ = 1;
-  Field own_, fresh_;  // agent: summed psi(s^i) in use; of this round, where it is not in use yet
 };
 
 }  // namespace affpcl

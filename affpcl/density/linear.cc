@@ -33,15 +33,36 @@ void LinearRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
   sum_G_ = sum.add_product("G", p, p);
 }
 
-void LinearRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
-                             Message message) const {
+Out LinearRatio::features(const Round& round, Lanes lanes, In s) const {
   const Out psi = round.scratch.rows(p());
-  (*psi_)(round.problem, agents.lanes, s, psi);
-  add_scaled(tally(agents), 1, psi);
+  (*psi_)(round.problem, lanes, s, psi);
+  return psi;
+}
+
+void LinearRatio::add(Message message, In psi, In g) const {
   message.add(sum_gbar_, g);
-  message.add(sum_psi_, psi);
   message.add(sum_M_, psi, g);
   message.add(sum_G_, psi, psi);
+}
+
+void LinearRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+                             Message message) const {
+  const Out psi = features(round, agents.lanes, s);
+  add_scaled(tally(agents), 1, psi);
+  message.add(sum_psi_, psi);
+  add(message, psi, g);
+}
+
+void LinearRatio::apply_eta(Mean mean, In eta, double constant, Out rg) const {
+  const double* M = mean[sum_M_];
+  const In gbar = mean[sum_gbar_];
+  for (int r = 0; r < d(); ++r) {
+    std::fill_n(rg.row(r), kLanes, constant * gbar.p[r]);
+    for (int k = 0; k < p(); ++k) {
+      const double m = M[k * d() + r];
+      for (int l = 0; l < kLanes; ++l) rg.row(r)[l] += m * eta.row(k)[l];
+    }
+  }
 }
 
 void LinearRatio::centre(const Round& round, Mean mean, Centre centre) const {
@@ -67,8 +88,7 @@ void LinearRatio::solve(Centre centre, In V, Out eta) const {
 }
 
 void LinearRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
-  const Out psi = round.scratch.rows(p()), weights = round.scratch.rows(p());
-  (*psi_)(round.problem, agents.lanes, s, psi);
+  const Out psi = features(round, agents.lanes, s), weights = round.scratch.rows(p());
   eta(agents, centre, round.scratch, weights);
   fill(rho, 1);
   for (int k = 0; k < p(); ++k)

@@ -9,7 +9,7 @@
 
 namespace affpcl {
 
-class LinearRatio final : public LearntRatio {
+class LinearRatio : public LearntRatio {
  public:
   struct Config {
     LearntRatio::Config learnt;
@@ -27,15 +27,24 @@ class LinearRatio final : public LearntRatio {
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
 
+ protected:
+  // psi of a block, and this round's sums.
+  Out features(const Round& round, Lanes lanes, In s) const;
+  void add(Message message, In psi, In g) const;
+  // rg = gbar + M' eta for ratios that keep eta per agent.
+  void apply_eta(Mean mean, In eta, double constant, Out rg) const;
+
+  Field G_;                   // centre: summed mean psi psi'
+  Field sum_psi_, sum_gbar_;  // sum
+  Product sum_M_, sum_G_;
+
  private:
   void solve(Centre centre, In V, Out eta) const override;
 
   FeatureConfig features_config_;
   double ridge_;
   std::unique_ptr<Features> psi_;
-  Field G_, W_;               // centre: summed mean psi psi'; its generalised inverse
-  Field sum_psi_, sum_gbar_;  // sum
-  Product sum_M_, sum_G_;
+  Field W_;  // centre: the generalised inverse of G
 };
 
 }  // namespace affpcl

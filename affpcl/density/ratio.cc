@@ -6,9 +6,12 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/density/counts.h"
+#include "affpcl/density/coupled.h"
 #include "affpcl/density/exact.h"
+#include "affpcl/density/fixed_point.h"
 #include "affpcl/density/linear.h"
 #include "affpcl/density/none.h"
+#include "affpcl/density/sparse.h"
 
 namespace affpcl {
 
@@ -29,6 +32,21 @@ const std::vector<RatioKind>& ratio_kinds() {
       {"linear", "learnt: rho - 1 = psi' eta by least squares from sums", LinearRatio::params(),
        [](const Values& v) {
          return std::unique_ptr<Ratio>(new LinearRatio(LinearRatio::config(v)));
+       }},
+      {"fixed-point", "learnt: psi' eta by the paper's stochastic iteration",
+       FixedPointRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new FixedPointRatio(FixedPointRatio::config(v)));
+       }},
+      {"sparse", "learnt: psi' eta with few entries, for environments that differ in few features",
+       SparseRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new SparseRatio(SparseRatio::config(v)));
+       }},
+      {"coupled", "learnt: from coupled pairs of samples, an oracle of finite problems",
+       CoupledRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new CoupledRatio(CoupledRatio::config(v)));
        }},
   };
   return kKinds;

@@ -91,6 +91,7 @@ std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.da
 void Problem::Phi(Lanes, In, In, Out) const { lacking("Phi"); }
 void Problem::known(Lanes, In, Out) const { lacking("known central objective"); }
 void Problem::coe(Lanes, In, In b, In, In bhat, Out g) const { subtract(bhat, b, g); }
+void Problem::draw_pair(const Draw&, Lanes, Out, Out) const { lacking("coupled pairs"); }
 void Problem::psi(Lanes, In, Out) const { lacking("ratio features"); }
 void Problem::cell(Lanes, In, Out) const { lacking("finite table"); }
 void Problem::mean_apply(Lanes, In, Out) const { lacking("means"); }

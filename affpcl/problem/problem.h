@@ -74,6 +74,10 @@ class Problem {
   virtual void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const;
   virtual void psi(Lanes lanes, In s, Out features) const;  // p rows
   virtual const Densities* densities() const { return nullptr; }
+  // The oracle of ex:couple, where couples(): s^i ~ mu^i and s^0 ~ mu^0 that are the same with
+  // probability 1 - TV(mu^i, mu^0).
+  virtual bool couples() const { return false; }
+  virtual void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const;
 
   virtual Table table() const { return {}; }
   virtual void cell(Lanes lanes, In s, Out index) const;  // one row

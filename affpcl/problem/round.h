@@ -15,6 +15,7 @@ struct Round {
   std::int64_t first;  // local steps taken before this round
   int steps;           // local steps of this round: the period K, fewer at the end of a run
   Scratch& scratch;
+  Key key{};  // of the run, for draws of a method's own
 };
 
 // A block's samples of one round: `size` samples for each of `steps` local steps.

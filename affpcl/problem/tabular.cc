@@ -97,6 +97,39 @@ void Tabular::draw(const Draw& draw, Agents world, Out s) const {
                  : 0;
 }
 
+// The maximal coupling: one state from min(mu^i, mu^0), or with the rest of the probability one
+// each from what mu^i and mu^0 have beyond it.
+void Tabular::draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const {
+  const int S = sys_.states;
+  fill(own, 0), fill(mixed, 0);
+  for (int l = 0; l < lanes.count; ++l) {
+    const double* mu = sys_.mu.data() + (lanes.first + l) * S;
+    const auto pick = [&](double u, auto weight) {
+      double sum = 0;
+      int last = 0;
+      for (int s = 0; s < S; ++s) {
+        if (weight(s) <= 0) continue;
+        last = s;
+        sum += weight(s);
+        if (u < sum) return s;
+      }
+      return last;
+    };
+    const auto common = [&](int s) { return std::min(mu[s], mu0_[at(s)]); };
+    const auto random = [&](std::uint32_t k) {
+      return uniform(draw.key, lanes.first + l, Purpose::kPair, k);
+    };
+    double same = 0;
+    for (int s = 0; s < S; ++s) same += common(s);
+    if (const double u = random(0); u < same) {
+      own.p[l] = mixed.p[l] = pick(u, common);
+    } else {
+      own.p[l] = pick(random(1) * (1 - same), [&](int s) { return mu[s] - common(s); });
+      mixed.p[l] = pick(random(2) * (1 - same), [&](int s) { return mu0_[at(s)] - common(s); });
+    }
+  }
+}
+
 void Tabular::add_times(double weight, const std::vector<double>& matrices, int rows, int cols,
                         int state, In in, int lane, Out out) const {
   const double* M = matrices.data() + static_cast<std::ptrdiff_t>(state) * rows * cols;

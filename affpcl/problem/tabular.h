@@ -69,6 +69,8 @@ class Tabular final : public Problem, private Densities {
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
   void psi(Lanes lanes, In s, Out features) const override;
   const Densities* densities() const override { return this; }
+  bool couples() const override { return true; }
+  void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const override;
   Table table() const override { return {sys_.states, sys_.d}; }
   void cell(Lanes lanes, In s, Out index) const override { (void)lanes, copy(s, index); }
 

@@ -27,6 +27,7 @@ enum class Purpose : std::uint8_t {
   kMethod = 6,       // a method's own draws (random starts)
   kSupport = 7,      // which states an agent can see
   kFeatures = 8,     // features psi of a learnt ratio
+  kPair = 9,         // a coupled pair of samples
 };
 
 // In (0, 1). Two 52-bit uniforms come from one Philox block: index 2b and 2b + 1 from block b.

@@ -152,7 +152,8 @@ void Run::round(Group& group, Member& m, int steps) {
   const auto context = [&](int worker) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
     scratch.clear();
-    return Round{problem_, m.method.step, step_, steps, scratch};
+    return Round{problem_, m.method.step, step_,
+                 steps,    scratch,       {options_.seed, options_.replicate, 0}};
   };
 
   if (m.sum.size() > 0) {

@@ -1,0 +1,45 @@
+#include "affpcl/density/coupled.h"
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+
+std::vector<Param> CoupledRatio::params() {
+  std::vector<Param> all;
+  for (const Param& p : LinearRatio::params())
+    if (p.name != "shrink") all.push_back(p);  // it assumes the noise of own samples
+  return all;
+}
+
+LinearRatio::Config CoupledRatio::config(const Values& values) {
+  LinearRatio::Config c = LinearRatio::config(values);
+  c.learnt.shrink = false;
+  return c;
+}
+
+void CoupledRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
+  if (!problem.couples())
+    throw BadInput(
+        "ratio = \"coupled\" needs a problem that can draw coupled pairs of samples, which only a "
+        "finite one can");
+  LinearRatio::declare(problem, agent, centre, sum);
+  drawn_ = agent.add("ratio_pairs", 1);
+  Layout world, sample;
+  problem.declare(world, sample);
+  rows_ = sample.rows();
+}
+
+// The mean of psi stays out of the sum: V is the difference itself.
+void CoupledRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+                              Message message) const {
+  add(message, features(round, agents.lanes, s), g);
+  const Out own = round.scratch.rows(rows_), mixed = round.scratch.rows(rows_);
+  Key key = round.key;
+  key.step = static_cast<std::uint32_t>(agents[drawn_].p[0]);
+  round.problem.draw_pair({key, {}}, agents.lanes, own, mixed);
+  add_scaled(tally(agents), 1, features(round, agents.lanes, own));
+  add_scaled(tally(agents), -1, features(round, agents.lanes, mixed));
+  for (int l = 0; l < kLanes; ++l) agents[drawn_].p[l] += 1;
+}
+
+}  // namespace affpcl

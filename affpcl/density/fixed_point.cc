@@ -1,0 +1,82 @@
+#include "affpcl/density/fixed_point.h"
+
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+namespace {
+
+// The base keeps this round's psi apart from what came before only where the past counts; here it
+// always must.
+LinearRatio::Config apart(LinearRatio::Config config) {
+  config.learnt = {.counting = LearntRatio::Counting::kPast, .shrink = false};
+  return config;
+}
+
+}  // namespace
+
+std::vector<Param> FixedPointRatio::params() {
+  std::vector<Param> all = feature_params();
+  all.push_back(LearntRatio::params().front());
+  all.push_back({.name = "form",
+                 .doc = "fixed-point ratios: rho - 1 = psi' eta, or rho = psi' eta",
+                 .fallback = "minus-one",
+                 .choices = {"minus-one", "ratio"}});
+  return all;
+}
+
+FixedPointRatio::Config FixedPointRatio::config(const Values& v) {
+  Config c;
+  c.linear.features = feature_config(v);
+  if (v.text("counting") == "current") c.linear.learnt.counting = Counting::kCurrent;
+  if (v.text("form") == "ratio") c.form = Form::kRatio;
+  return c;
+}
+
+FixedPointRatio::FixedPointRatio(const Config& config)
+    : LinearRatio(apart(config.linear)),
+      form_(config.form),
+      current_(config.linear.learnt.counting == Counting::kCurrent) {}
+
+void FixedPointRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
+                              SumLayout& sum) {
+  LinearRatio::declare(problem, agent, centre, sum);
+  eta_ = agent.add("ratio_eta", p());
+  count_ = sum.add("samples", 1);
+}
+
+void FixedPointRatio::contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+                                 Message message) const {
+  LinearRatio::contribute(round, s, g, agents, centre, message);
+  const double one = 1;
+  message.add(count_, {&one, 1, 1});
+}
+
+void FixedPointRatio::step(const Round& round, Agents agents, Mean mean) const {
+  const double samples = mean[count_].p[0];
+  const double alpha = round.step.ratio.at(round.first) / samples;
+  const Out eta = agents[eta_], G_eta = round.scratch.rows(p());
+  const In own = agents[fresh_], psi0 = mean[sum_psi_];
+  kernels::matvec(mean[sum_G_], p(), p(), eta, G_eta);
+  for (int k = 0; k < p(); ++k)
+    for (int l = 0; l < kLanes; ++l)
+      eta.row(k)[l] -= alpha * (G_eta.row(k)[l] - own.row(k)[l] + constant() * psi0.p[k]);
+}
+
+void FixedPointRatio::correct(const Round& round, Agents agents, Centre, Mean mean, Out rg) const {
+  if (current_) step(round, agents, mean);
+  apply_eta(mean, agents[eta_], constant(), rg);
+  if (!current_) step(round, agents, mean);
+}
+
+void FixedPointRatio::own(const Round& round, In s, Agents agents, Centre, Out rho) const {
+  const In psi = features(round, agents.lanes, s), eta = agents[eta_];
+  fill(rho, constant());
+  for (int k = 0; k < p(); ++k)
+    for (int l = 0; l < kLanes; ++l) rho.p[l] += psi.row(k)[l] * eta.row(k)[l];
+}
+
+void FixedPointRatio::eta(Agents agents, Centre, Scratch&, Out eta) const {
+  copy(agents[eta_], eta);
+}
+
+}  // namespace affpcl

@@ -1,0 +1,43 @@
+// The stochastic fixed-point iterations of apx:dre, one step a round with step_size_ratio:
+//
+//   eta^i -= alpha (mean_j psi psi'(s^j) eta^i - psi(s^i))                       rho = psi' eta
+//   eta^i -= alpha (mean_j psi psi'(s^j) eta^i - psi(s^i) + mean_j psi(s^j))     rho = 1 + psi' eta
+//
+// As the paper has them, for comparison: least squares needs no step size and is as fast as can be.
+// They start at eta = 0: in the first form that is rho = 0.
+#pragma once
+
+#include "affpcl/density/linear.h"
+
+namespace affpcl {
+
+class FixedPointRatio final : public LinearRatio {
+ public:
+  enum class Form { kRatio, kMinusOne };
+  struct Config {
+    LinearRatio::Config linear;
+    Form form = Form::kMinusOne;
+  };
+  static std::vector<Param> params();
+  static Config config(const Values& values);
+
+  explicit FixedPointRatio(const Config& config);
+  void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
+  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+                  Message message) const override;
+  void centre(const Round&, Mean, Centre) const override {}
+  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
+  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const override;
+
+ private:
+  double constant() const { return form_ == Form::kMinusOne ? 1 : 0; }
+  void step(const Round& round, Agents agents, Mean mean) const;
+
+  Form form_;
+  bool current_;
+  Field eta_;    // agent
+  Field count_;  // sum: samples
+};
+
+}  // namespace affpcl

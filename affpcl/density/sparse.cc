@@ -1,0 +1,80 @@
+#include "affpcl/density/sparse.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+
+std::vector<Param> SparseRatio::params() {
+  std::vector<Param> all = feature_params();
+  all.push_back(LearntRatio::params().front());
+  all.push_back({.name = "penalty",
+                 .doc = "sparse ratios: hard threshold (l0) or soft (l1)",
+                 .fallback = "l0",
+                 .choices = {"l0", "l1"}});
+  all.push_back({.name = "threshold",
+                 .doc = "sparse ratios: in units of sqrt(2 ln p) standard deviations",
+                 .fallback = 1.0,
+                 .lo = 0});
+  return all;
+}
+
+SparseRatio::Config SparseRatio::config(const Values& v) {
+  Config c;
+  c.linear.features = feature_config(v);
+  c.linear.learnt = {
+      .counting = v.text("counting") == "past" ? Counting::kPast : Counting::kCurrent,
+      .shrink = false};
+  c.penalty = v.text("penalty") == "l0" ? Penalty::kL0 : Penalty::kL1;
+  c.threshold = v.number("threshold");
+  return c;
+}
+
+void SparseRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
+  LinearRatio::declare(problem, agent, centre, sum);
+  eta_ = agent.add("ratio_eta", p());
+  norm_ = centre.add("ratio_norm", 1);
+}
+
+// Gershgorin: no row of the scaled matrix sums to more.
+void SparseRatio::centre(const Round&, Mean mean, Centre centre) const {
+  accumulate(centre, psi0_, mean[sum_psi_].p);
+  accumulate(centre, G_, mean[sum_G_]);
+  const double* G = centre[G_].p;
+  double& norm = centre.mutate(norm_)[0] = 1;
+  for (int a = 0; a < p(); ++a) {
+    double row = 0;
+    for (int b = 0; b < p(); ++b) {
+      const double both = G[a * p() + a] * G[b * p() + b];
+      if (both > 0) row += std::abs(G[a * p() + b]) / std::sqrt(both);
+    }
+    norm = std::max(norm, row);
+  }
+}
+
+void SparseRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
+                          Out rg) const {
+  const Out eta = agents[eta_], V = round.scratch.rows(p()), G_eta = round.scratch.rows(p());
+  const double *G = centre[G_].p, norm = centre[norm_].p[0];
+  subtract(agents[own_], centre[psi0_], V);
+  kernels::matvec(G, p(), p(), eta, G_eta);
+  const double factor = threshold_ * std::sqrt(2 * std::log(std::max(p(), 2)));
+  for (int k = 0; k < p(); ++k) {
+    const double g = G[k * p() + k];
+    if (!(g > 0)) continue;  // never seen: eta stays 0
+    const double step = 1 / (norm * g), cut = factor * std::sqrt(g);
+    for (int l = 0; l < kLanes; ++l) {
+      const double z = eta.row(k)[l] + step * (V.row(k)[l] - G_eta.row(k)[l]);
+      eta.row(k)[l] = penalty_ == Penalty::kL0
+                          ? (std::abs(z) * g > cut ? z : 0)
+                          : std::copysign(std::max(0.0, std::abs(z) - step * cut), z);
+    }
+  }
+  apply_eta(mean, eta, 1, rg);
+}
+
+void SparseRatio::eta(Agents agents, Centre, Scratch&, Out eta) const { copy(agents[eta_], eta); }
+
+}  // namespace affpcl
