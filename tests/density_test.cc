@@ -156,13 +156,14 @@ TEST(StatisticsDensity, TheErrorOfALearntRatioFallsAsOneOverT) {
   }
 }
 
-// mu^i = mu^0 but for one state of 20: thresholds and coupled pairs find it with a fraction of the
-// error of plain counts, and James-Stein is never worse than they are.
+// Agents 1 and 2 differ from the others in two states of 20 each: thresholds and coupled pairs find
+// that with a fraction of the error of plain counts. Fixed seed; the bounds are ours, not a
+// theorem's.
 TEST(StatisticsDensity, StructureHelps) {
   FiniteSystem finite = Tabular::generate(
       {.agents = 4, .dim = 2, .states = 20, .delta_env = 0, .delta_obj = 0}, 2, 0);
   finite.mu.assign(80, 0.05);
-  for (const int i : {1, 2})  // agents 1 and 2 differ in two states, one up and one down
+  for (const int i : {1, 2})  // one state up and one down
     finite.mu[static_cast<std::size_t>(20 * i + i)] = 0.09,
                                                 finite
                                                     .mu[static_cast<std::size_t>(20 * i + i + 5)] =
@@ -200,8 +201,8 @@ TEST(StatisticsDensity, CoupledPairsHaveTheirMarginalsAndAgreeAsOftenAsTheyCan) 
   expect_share(same, 1 - tv);
 }
 
-// Both forms of the paper's iteration with alpha_t = 4/(t + 40), a step size that suits four
-// states, come to the ratio.
+// Both forms of the paper's iteration with alpha_t = 4/(t + 11) come to the ratio. Fixed seed; the
+// tolerance only tells convergence from none.
 TEST(StatisticsDensity, TheFixedPointIterationsConverge) {
   for (const char* form : {"minus-one", "ratio"}) {
     RatioHarness h(problem(), ratio_of({{"ratio", "fixed-point"}, {"form", form}}), g_of);
