@@ -185,7 +185,8 @@ struct Plan {
     return step;
   }
   Method affpcl() const {
-    return {"affpcl", std::make_unique<AffPcl>(config, make_ratio(ratio)), period, batch, steps()};
+    const Values chosen(ratio_params(), {{"ratio", ratio}}, "plan");
+    return {"affpcl", std::make_unique<AffPcl>(config, make_ratio(chosen)), period, batch, steps()};
   }
   Method independent() const {
     return {"independent", std::make_unique<Independent>(), period, batch, steps()};
