@@ -67,7 +67,8 @@ bool same_bits(const double* a, const Leaf& b) {
 }
 
 // Every run reduced by itself, then put together from the left.
-bool partition_gives(const std::vector<Leaf>& all, const std::vector<Part>& runs, const Leaf& want) {
+bool partition_gives(const std::vector<Leaf>& all, const std::vector<Part>& runs,
+                     const Leaf& want) {
   SumTree first = reduced(all, runs.front());
   for (std::size_t r = 1; r < runs.size(); ++r) first.append(reduced(all, runs[r]));
   return same_bits(first.finish(static_cast<std::int64_t>(all.size())), want);
