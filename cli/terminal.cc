@@ -50,6 +50,20 @@ std::string diverged_words(const SettingResult& s) {
   return text.empty() ? "" : fmt::format("  diverged and left out: {} replicates\n", text);
 }
 
+// In words, where the importance correction of some agents has a mean that is not 0.
+std::string alarm_words(const SettingResult& s) {
+  std::string text;
+  for (const MethodResult& m : s.methods) {
+    if (m.alarm.agents.empty()) continue;
+    fmt::format_to(
+        std::back_inserter(text),
+        "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to {:.1f}): "
+        "its density ratio\n  is wrong or not learnt yet, and their solutions are biased\n",
+        m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
+  }
+  return text;
+}
+
 void long_table(const StudyResult& result, std::string& out) {
   std::size_t name = 6;
   bool alone = false;
@@ -72,6 +86,7 @@ void long_table(const StudyResult& result, std::string& out) {
       out += '\n';
     }
     out += diverged_words(s);
+    out += alarm_words(s);
     if (std::isfinite(b ? b->mse.mean : NAN) && b->mse.mean > 10 * b->mse.median)
       fmt::format_to(std::back_inserter(out),
                      "  a few replicates dominate the means here; by median the best has {}\n",

@@ -15,9 +15,10 @@ Out step_rows(Out all, int k, int d) { return {all.row(k * d), d}; }  // step k 
 MethodKind AffPcl::kind() {
   std::vector<Param> params = {
       {.name = "objective",
-       .doc = "central objective: learnt (COE), known, or a running mean per state",
-       .fallback = "learnt",
-       .choices = {"learnt", "known", "tabular"}},
+       .doc = "central objective: learnt (COE), known, or a running mean per state; auto: learnt, "
+              "or the problem's choice",
+       .fallback = "auto",
+       .choices = {"auto", "learnt", "known", "tabular"}},
       {.name = "central",
        .doc = "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i",
        .fallback = "own",
@@ -39,7 +40,8 @@ MethodKind AffPcl::kind() {
         Config c;
         c.objective = v.text("objective") == "known"     ? Objective::kKnown
                       : v.text("objective") == "tabular" ? Objective::kTabular
-                                                         : Objective::kLearnt;
+                      : v.text("objective") == "learnt"  ? Objective::kLearnt
+                                                         : Objective::kAuto;
         c.central = v.text("central") == "estimated" ? Central::kEstimated
                     : v.text("central") == "average" ? Central::kAverage
                                                      : Central::kOwn;
@@ -53,6 +55,8 @@ AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
 
 void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   const Shape shape = setup.problem.shape();
+  if (config_.objective == Objective::kAuto)
+    config_.objective = setup.problem.prefers_table() ? Objective::kTabular : Objective::kLearnt;
   x_ = agent.add("x", shape.d);
   gc_ = agent.add("gc", setup.period * shape.d);
   xc_ = centre.add("xc", shape.d);
@@ -75,6 +79,7 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
       cells_ = sum.add_product("cells", table_.cells, table_.width + 1);
       break;
     case Objective::kKnown:
+    case Objective::kAuto:
       break;
   }
   if (config_.central == Central::kAverage) {
@@ -99,6 +104,13 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
     ratio_->declare(setup.problem, agent, centre, nothing);
     gbar_ = sum.add("gbar", shape.d);
   }
+  watch_.declare(setup, agent);
+  if (!ratio_->learns()) {  // Algorithm 1: (s, g(x^c), g^b(theta^c), g^{c->i}) up, three means down
+    Layout world, sample;
+    setup.problem.declare(world, sample);
+    const int K = setup.period * setup.batch;
+    published_ = {K * (sample.rows() + 2 * shape.d + thetac_.rows), 2 * shape.d + thetac_.rows};
+  }
 }
 
 void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
@@ -118,6 +130,7 @@ void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
 void AffPcl::central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
                                Out bhat) const {
   switch (config_.objective) {
+    case Objective::kAuto:
     case Objective::kLearnt:
       return round.problem.Phi(lanes, s, thetac, bhat);
     case Objective::kKnown:
@@ -184,6 +197,7 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
       if (config_.objective == Objective::kTabular) add_to_cells(round, s, b, message);
     }
   }
+  if (config_.correction == Correction::kServer) ratio_->end(round, agents[x_], agents, message);
   // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, for
   // mean_i rho^i = 1.
   if (config_.central == Central::kAverage) {
@@ -245,9 +259,15 @@ void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centr
   } else {
     copy(mean[gbar_], rg);
   }
+  if (watch_.weighs(round)) {
+    const Out rho = round.scratch.rows(1);
+    ratio_->own(round, batch.s(0, 0), agents, centre, rho);
+    watch_.weigh(round, agents, rho);
+  }
   for (int k = 0; k < batch.steps; ++k) {
     residual(round, agents.lanes, batch, k, x, g);  // g^i(x^i)
     subtract(rg, step_rows(agents[gc_], k, d), h);  // rg^i - g^{c->i}
+    watch_.follow(round, agents, h);
     add_scaled(g, 1, h);
     descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g);
   }

@@ -20,6 +20,7 @@
 #include <memory>
 
 #include "affpcl/algorithm/algorithm.h"
+#include "affpcl/algorithm/watch.h"
 #include "affpcl/density/ratio.h"
 
 namespace affpcl {
@@ -27,10 +28,12 @@ namespace affpcl {
 class AffPcl final : public Algorithm {
  public:
   enum class Objective {
+    kAuto,
     kLearnt,
     kKnown,
     kTabular
-  };  // bhat^c: COE; b^0 told (sec:het-known-objective); mean per state (apx:lfa)
+  };  // bhat^c: COE; b^0 told (sec:het-known-objective); mean per state (apx:lfa); auto: COE unless
+      // the problem prefers its table
   enum class Central {
     kOwn,
     kEstimated,
@@ -41,7 +44,7 @@ class AffPcl final : public Algorithm {
     kClient
   };  // client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance
   struct Config {
-    Objective objective = Objective::kLearnt;
+    Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
     Correction correction = Correction::kServer;
   };
@@ -63,6 +66,13 @@ class AffPcl final : public Algorithm {
   In central_theta(Centre centre) const override {
     return config_.objective == Objective::kLearnt ? centre[thetac_] : In{};
   }
+  std::vector<Tally> tallies() const override { return Watch::tallies(); }
+  void report(Agents agents, Out rows) const override { watch_.report(agents, rows); }
+  std::vector<std::string> columns() const override { return Watch::columns(); }
+  void conclude(std::span<const double> tallies, std::span<double> columns) const override {
+    Watch::conclude(tallies, columns);
+  }
+  Traffic published_traffic() const override { return published_; }
 
  private:
   // bhat^c at the samples s.
@@ -83,6 +93,8 @@ class AffPcl final : public Algorithm {
   Field gbar_;         // sum, client-side correction: the plain mean of g^{c->j}
   Product cells_;      // sum, tabular: one-hot(cell) (value, 1)'
   Table table_;
+  Watch watch_;
+  Traffic published_;
 };
 
 }  // namespace affpcl

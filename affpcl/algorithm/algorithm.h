@@ -12,6 +12,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,13 @@ struct Setup {
   int period;  // local steps between two sums (K); a round may be shorter at the end of a run
   int batch;   // samples per local step
   std::int64_t steps = 0;  // local steps of the whole run
+};
+
+// How a number that every agent ends a run with combines over replicates.
+enum class Tally { kSum, kLargest };
+
+struct Traffic {  // numbers per agent and round
+  std::int64_t up = 0, down = 0;
 };
 
 class Algorithm {
@@ -56,6 +65,18 @@ class Algorithm {
   // x^c and theta^c where the method has them, for errors and traces.
   virtual In central_x(Centre centre) const { return (void)centre, In{}; }
   virtual In central_theta(Centre centre) const { return (void)centre, In{}; }
+
+  // What the method knows of each agent beside its solution. report gives one row per tally;
+  // conclude makes of an agent's tallies, combined over replicates, what the result shows
+  // (columns). Only report may use what declare set up.
+  virtual std::vector<Tally> tallies() const { return {}; }
+  virtual void report(Agents agents, Out rows) const { (void)agents, (void)rows; }
+  virtual std::vector<std::string> columns() const { return {}; }
+  virtual void conclude(std::span<const double> tallies, std::span<double> columns) const {
+    (void)tallies, (void)columns;
+  }
+  // What the method sends as its authors wrote it, where that is not the sum; up = 0: the sum.
+  virtual Traffic published_traffic() const { return {}; }
 };
 
 // Writes the problem's x^i_0 into a block.

@@ -7,7 +7,7 @@
 namespace affpcl {
 
 void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
-  const int cells = problem.table().cells;
+  const int cells = problem.ratio_cells();
   if (cells == 0)
     throw BadInput(
         "ratio = \"counts\" needs a problem with finitely many states; use \"linear\" instead");
@@ -19,7 +19,7 @@ void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
 void CountRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
                             Message message) const {
   const Out cell = round.scratch.rows(1), own = tally(agents);
-  round.problem.cell(agents.lanes, s, cell);
+  round.problem.ratio_cell(agents.lanes, s, cell);
   for (int l = 0; l < agents.lanes.count; ++l) {
     const int c = static_cast<int>(cell.p[l]);
     own.row(c)[l] += 1;
@@ -56,7 +56,7 @@ void CountRatio::solve(Centre centre, In V, Out eta) const {
 void CountRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
   const Out cell = round.scratch.rows(1), weights = round.scratch.rows(p());
   eta(agents, centre, round.scratch, weights);
-  round.problem.cell(agents.lanes, s, cell);
+  round.problem.ratio_cell(agents.lanes, s, cell);
   for (int l = 0; l < agents.lanes.count; ++l)
     rho.p[l] = 1 + weights.row(static_cast<int>(cell.p[l]))[l];
 }

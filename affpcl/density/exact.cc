@@ -4,23 +4,39 @@
 
 namespace affpcl {
 
-void ExactRatio::declare(const Problem& problem, Layout&, Layout&, SumLayout& sum) {
+void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
+  if (problem.occupancy(true) != nullptr) {
+    acting_ = std::make_unique<OccupancyRatio>(true);
+    return acting_->declare(problem, agent, centre, sum);
+  }
   if (problem.densities() == nullptr)
     throw BadInput(
         "ratio = \"exact\" needs a problem whose densities are known; this one's are not");
   M_ = sum.add_product("M", problem.densities()->p(), problem.shape().d);
 }
 
-void ExactRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+void ExactRatio::contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                             Message message) const {
+  if (acting_) return acting_->contribute(round, s, g, agents, centre, message);
   round.problem.densities()->accumulate(agents.lanes, s, g, round.scratch, message.at(M_));
 }
 
-void ExactRatio::correct(const Round& round, Agents agents, Centre, Mean mean, Out rg) const {
+void ExactRatio::end(const Round& round, In x, Agents agents, Message message) const {
+  if (acting_) acting_->end(round, x, agents, message);
+}
+
+void ExactRatio::centre(const Round& round, Mean mean, Centre centre) const {
+  if (acting_) acting_->centre(round, mean, centre);
+}
+
+void ExactRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
+                         Out rg) const {
+  if (acting_) return acting_->correct(round, agents, centre, mean, rg);
   round.problem.densities()->correct(agents.lanes, mean[M_], rg);
 }
 
-void ExactRatio::own(const Round& round, In s, Agents agents, Centre, Out rho) const {
+void ExactRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
+  if (acting_) return acting_->own(round, s, agents, centre, rho);
   round.problem.densities()->own(agents.lanes, s, round.scratch, rho);
 }
 

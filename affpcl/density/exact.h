@@ -1,6 +1,10 @@
 // Exact known densities (sec:k-het-pcl): psi and eta come from the problem, which fuses the sum.
+// Where agents act, their laws move with them (occupancy.h).
 #pragma once
 
+#include <memory>
+
+#include "affpcl/density/occupancy.h"
 #include "affpcl/density/ratio.h"
 
 namespace affpcl {
@@ -10,11 +14,15 @@ class ExactRatio final : public Ratio {
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                   Message message) const override;
+  void end(const Round& round, In x, Agents agents, Message message) const override;
+  void centre(const Round& round, Mean mean, Centre centre) const override;
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
   void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  bool learns() const override { return acting_ != nullptr; }
 
  private:
   Product M_;
+  std::unique_ptr<OccupancyRatio> acting_;
 };
 
 }  // namespace affpcl

@@ -40,7 +40,7 @@ class OneHot final : public Features {
   int p() const override { return cells_; }
   void operator()(const Problem& problem, Lanes lanes, In s, Out psi) const override {
     double cell[kLanes];
-    problem.cell(lanes, s, {cell, 1});
+    problem.ratio_cell(lanes, s, {cell, 1});
     fill(psi, 0);
     for (int l = 0; l < lanes.count; ++l) psi.row(static_cast<int>(cell[l]))[l] = 1;
   }
@@ -194,7 +194,7 @@ void refuse_what_is_not_finite(const Features& features, const Problem& problem)
   Buffer s(static_cast<std::size_t>(rows) * kLanes),
       psi(static_cast<std::size_t>(features.p()) * kLanes);
   for (int outcome = 0; outcome < problem.outcomes(); ++outcome) {
-    problem.outcome(outcome, {s.data(), rows});
+    problem.outcome({0, 1}, outcome, {s.data(), rows});
     features(problem, {0, 1}, {s.data(), rows}, {psi.data(), features.p()});
     for (int k = 0; k < features.p(); ++k)
       if (!std::isfinite(psi.data()[k * kLanes]))
@@ -237,7 +237,7 @@ FeatureConfig feature_config(const Values& values) {
 
 std::unique_ptr<Features> make_features(const FeatureConfig& config, const Problem& problem) {
   FeatureConfig c = config;
-  const int offered = problem.shape().p, cells = problem.table().cells;
+  const int offered = problem.shape().p, cells = problem.ratio_cells();
   if (c.kind == "auto") c.kind = offered > 0 ? "problem" : cells > 0 ? "one-hot" : "bumps";
   std::unique_ptr<Features> features;
   if (c.kind == "problem") {

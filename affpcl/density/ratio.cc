@@ -11,6 +11,7 @@
 #include "affpcl/density/fixed_point.h"
 #include "affpcl/density/linear.h"
 #include "affpcl/density/none.h"
+#include "affpcl/density/occupancy.h"
 #include "affpcl/density/sparse.h"
 
 namespace affpcl {
@@ -43,6 +44,10 @@ const std::vector<RatioKind>& ratio_kinds() {
        [](const Values& v) {
          return std::unique_ptr<Ratio>(new SparseRatio(SparseRatio::config(v)));
        }},
+      {"policy",
+       "learnt: state visits times the current policy, for agents that act (the paper's for SARSA)",
+       {},
+       [](const Values&) { return std::unique_ptr<Ratio>(new OccupancyRatio(false)); }},
       {"coupled", "learnt: from coupled pairs of samples, an oracle of finite problems",
        CoupledRatio::params(),
        [](const Values& v) {

@@ -27,6 +27,10 @@ class Ratio {
   // M += psi(s_j) g_j' for the agents of a block.
   virtual void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                           Message message) const = 0;
+  // All of the block's samples are in; x are the iterates that drew them.
+  virtual void end(const Round& round, In x, Agents agents, Message message) const {
+    (void)round, (void)x, (void)agents, (void)message;
+  }
   virtual void centre(const Round& round, Mean mean, Centre centre) const {
     (void)round, (void)mean, (void)centre;
   }

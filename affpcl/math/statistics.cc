@@ -1,6 +1,7 @@
 #include "affpcl/math/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
@@ -93,6 +94,20 @@ Estimate slope(std::span<const double> x, std::span<const double> y) {
     e.hi = b + half;
   }
   return e;
+}
+
+double skewed_t(double n, double s1, double s2, double s3) {
+  const double m = s1 / n, var = s2 / n - m * m;
+  if (var <= 1e-14 * s2 / n) return 0;
+  const double sd = std::sqrt(var);
+  const double skew = (s3 / n - 3 * m * s2 / n + 2 * m * m * m) / (var * sd);
+  const double U = m / sd;
+  return std::sqrt(n) * (U + skew * U * U / 3 + skew * skew * U * U * U / 27 + skew / (6 * n));
+}
+
+double normal_limit(double probability) {
+  return boost::math::quantile(
+      boost::math::complement(boost::math::normal_distribution<double>(), probability));
 }
 
 double rank_correlation(std::span<const double> x, std::span<const double> y) {

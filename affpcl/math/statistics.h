@@ -27,6 +27,13 @@ Estimate ratio_of_means(std::span<const double> a, std::span<const double> b);
 // Least-squares slope of y on x, with its t interval (mean, lo, hi).
 Estimate slope(std::span<const double> x, std::span<const double> y);
 
+// Student's t of n numbers with sums s1, s2, s3 of their first three powers against mean 0, made
+// normal up to O(1/n) by Hall's (1992) monotone cubic for skewed numbers. 0 where they do not vary.
+double skewed_t(double n, double s1, double s2, double s3);
+
+// Upper quantile of the standard normal: exceeded with this probability.
+double normal_limit(double probability);
+
 // Spearman's rank correlation; ties share their mean rank.
 double rank_correlation(std::span<const double> x, std::span<const double> y);
 

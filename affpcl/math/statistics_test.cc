@@ -124,5 +124,22 @@ TEST(RankCorrelation, TiesShareTheirMeanRank) {
                    4.5 / std::sqrt(4.5 * 5));
 }
 
+// Student's t where there is no skewness; the published cubic where there is.
+TEST(Statistics, SkewedT) {
+  const auto of = [](const std::vector<double>& v) {
+    double s[3] = {};
+    for (double x : v) s[0] += x, s[1] += x * x, s[2] += x * x * x;
+    return skewed_t(static_cast<double>(v.size()), s[0], s[1], s[2]);
+  };
+  EXPECT_NEAR(of({-1, 0, 1, 2}), std::sqrt(4.0) * 0.5 / std::sqrt(1.25), 1e-12);
+  EXPECT_EQ(of({0, 0, 0}), 0);
+  EXPECT_EQ(of({0.1, 0.1, 0.1, 0.1}), 0);
+  // {0, 0, 3}: mean 1, variance 2, third moment 2, so U = skewness = 1/sqrt(2).
+  const double U = 1 / std::sqrt(2.0), g = U;
+  EXPECT_NEAR(of({0, 0, 3}), std::sqrt(3.0) * (U + g * U * U / 3 + g * g * U * U * U / 27 + g / 18),
+              1e-12);
+  EXPECT_NEAR(normal_limit(0.05), 1.6448536, 1e-6);
+}
+
 }  // namespace
 }  // namespace affpcl

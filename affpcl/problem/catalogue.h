@@ -12,6 +12,8 @@
 
 namespace affpcl {
 
+inline constexpr double kMostAgents = 4e9;  // an agent's number is one word of its random stream
+
 struct ProblemKind {
   std::string_view name, doc;
   std::vector<Param> params;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "affpcl/problem/problem.h"
+#include "affpcl/problem/catalogue.h"
 
 namespace affpcl {
 
@@ -27,6 +27,7 @@ class Gaussian final : public Problem, private Densities {
     bool first_central =
         true;  // the first environment has mean 0 and the first agent has theta_base
   };
+  static ProblemKind kind();
   Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate);
 
   Shape shape() const override;

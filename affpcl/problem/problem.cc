@@ -84,6 +84,27 @@ CoeSystem coe_system(const Problem& problem) {
   return sys;
 }
 
+// out = sum over outcomes of their probability times what f makes of them.
+template <class F>
+void over_outcomes(const Problem& problem, Lanes lanes, Out out, F f) {
+  if (problem.outcomes() == 0) lacking("means");
+  Layout world, sample;
+  problem.declare(world, sample);
+  Buffer state(static_cast<std::size_t>(sample.rows()) * kLanes),
+      space(static_cast<std::size_t>(out.rows) * kLanes);
+  const Out s{state.data(), sample.rows()}, y{space.data(), out.rows};
+  fill(out, 0);
+  for (int o = 0; o < problem.outcomes(); ++o) {
+    problem.outcome(lanes, o, s);
+    f(s, y);
+    for (int l = 0; l < lanes.count; ++l) {
+      const double mu = problem.probability(lanes.first + l, o);
+      if (mu == 0) continue;
+      for (int r = 0; r < out.rows; ++r) out.row(r)[l] += mu * y.row(r)[l];
+    }
+  }
+}
+
 std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.data() + v.size()}; }
 
 }  // namespace
@@ -94,18 +115,33 @@ void Problem::coe(Lanes, In, In b, In, In bhat, Out g) const { subtract(bhat, b,
 void Problem::draw_pair(const Draw&, Lanes, Out, Out) const { lacking("coupled pairs"); }
 void Problem::psi(Lanes, In, Out) const { lacking("ratio features"); }
 void Problem::cell(Lanes, In, Out) const { lacking("finite table"); }
-void Problem::mean_apply(Lanes, In, Out) const { lacking("means"); }
-void Problem::mean_objective(Lanes, Out) const { lacking("means"); }
-void Problem::mean_Phi(Lanes, In, Out) const { lacking("means"); }
+void Problem::mean_apply(Lanes lanes, In x, Out Ax) const {
+  over_outcomes(*this, lanes, Ax, [&](In s, Out y) { apply(lanes, s, x, y); });
+}
+void Problem::mean_objective(Lanes lanes, Out b) const {
+  over_outcomes(*this, lanes, b, [&](In s, Out y) { objective(lanes, s, y); });
+}
+void Problem::mean_Phi(Lanes lanes, In theta, Out bhat) const {
+  over_outcomes(*this, lanes, bhat, [&](In s, Out y) { Phi(lanes, s, theta, y); });
+}
 void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
-  Buffer space(static_cast<std::size_t>(g.rows) * kLanes);
-  const Out b{space.data(), g.rows};
-  mean_Phi(lanes, theta, g);
-  mean_objective(lanes, b);
-  add_scaled(g, -1, b);
+  const int d = shape().d;
+  Buffer space(2 * static_cast<std::size_t>(d) * kLanes);
+  const Out b{space.data(), d}, bhat{space.data() + static_cast<std::ptrdiff_t>(d) * kLanes, d};
+  if (outcomes() == 0) {
+    mean_Phi(lanes, theta, g);
+    mean_objective(lanes, b);
+    return add_scaled(g, -1, b);
+  }
+  over_outcomes(*this, lanes, g, [&](In s, Out y) {
+    objective(lanes, s, b);
+    Phi(lanes, s, theta, bhat);
+    coe(lanes, s, b, theta, bhat, y);
+  });
 }
 double Problem::probability(std::int64_t, int) const { lacking("finite outcomes"); }
-void Problem::outcome(int, Out) const { lacking("finite outcomes"); }
+void Problem::outcome(Lanes, int, Out) const { lacking("finite outcomes"); }
+void Occupancy::visit(Lanes, In, Out) const { lacking("counted states"); }
 double Densities::tv(std::int64_t, std::int64_t) const { return std::nan(""); }
 double Problem::G_A() const { lacking("bound on A"); }
 double Problem::G_Phi() const { lacking("bound on Phi"); }

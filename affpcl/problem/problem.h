@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "affpcl/math/blocks.h"
@@ -48,6 +49,20 @@ class Densities {
   virtual void own(Lanes lanes, In s, Scratch& scratch, Out rho) const = 0;
 };
 
+// Where samples depend on the iterate: the law of each agent's samples over finitely many cells
+// while its x acts. An agent knows its own law; the mixture of all travels in the round's sum
+// (density/occupancy.h).
+class Occupancy {
+ public:
+  virtual ~Occupancy() = default;
+  virtual int cells() const = 0;
+  virtual void cell(Lanes lanes, In s, Out index) const = 0;  // one row
+  virtual int counted() const { return 0; }  // states whose visits are counted for it; 0: none
+  virtual void visit(Lanes lanes, In s, Out index) const;  // the counted state, one row
+  // q^i(cell) up to a factor; visits has counted() rows.
+  virtual void law(Lanes lanes, In x, In visits, Scratch& scratch, Out q) const = 0;
+};
+
 // The solutions, where they can be computed.
 struct Truth {
   Store x;                     // x^i_*, d rows
@@ -74,12 +89,18 @@ class Problem {
   virtual void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const;
   virtual void psi(Lanes lanes, In s, Out features) const;  // p rows
   virtual const Densities* densities() const { return nullptr; }
+  // Where Shape::acts: the exact law, or the one that counts what it does not know.
+  virtual const Occupancy* occupancy(bool exact) const { return (void)exact, nullptr; }
+  // What counts as one cell where ratios are counted; here: the table's cells.
+  virtual int ratio_cells() const { return table().cells; }
+  virtual void ratio_cell(Lanes lanes, In s, Out index) const { cell(lanes, s, index); }
   // The oracle of ex:couple, where couples(): s^i ~ mu^i and s^0 ~ mu^0 that are the same with
   // probability 1 - TV(mu^i, mu^0).
   virtual bool couples() const { return false; }
   virtual void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const;
 
   virtual Table table() const { return {}; }
+  virtual bool prefers_table() const { return false; }    // over Phi, where nobody says otherwise
   virtual void cell(Lanes lanes, In s, Out index) const;  // one row
   virtual void table_value(Lanes lanes, In s, In b, Out value) const {
     (void)lanes, (void)s, copy(b, value);
@@ -88,8 +109,9 @@ class Problem {
     (void)lanes, (void)s, copy(value, bhat);
   }
 
-  // Expectations under each agent's own mu^i, where they are known (has_means).
-  virtual bool has_means() const { return false; }
+  // Expectations under each agent's own mu^i, where they are known (has_means). Here: sums over the
+  // outcomes of a finite problem.
+  virtual bool has_means() const { return outcomes() > 0; }
   virtual void mean_apply(Lanes lanes, In x, Out Ax) const;      // Abar^i x
   virtual void mean_objective(Lanes lanes, Out b) const;         // bbar^i
   virtual void mean_Phi(Lanes lanes, In theta, Out bhat) const;  // Phibar^i theta
@@ -102,7 +124,7 @@ class Problem {
   // A finite problem can be enumerated: so many possible samples, each with its probability.
   virtual int outcomes() const { return 0; }
   virtual double probability(std::int64_t agent, int outcome) const;
-  virtual void outcome(int number, Out s) const;  // that sample, in every lane
+  virtual void outcome(Lanes lanes, int number, Out s) const;  // that sample, for every agent
   // theta^i where b^i = Phi theta^i, else empty.
   virtual std::vector<double> theta(std::int64_t agent) const {
     return (void)agent, std::vector<double>{};
@@ -115,6 +137,9 @@ class Problem {
   const Truth* truth() const { return truth_.xc.empty() ? nullptr : &truth_; }
   // Squared error of each agent's x, one row. Only where there is a truth.
   virtual void error(Lanes lanes, In x, Out one_row) const;
+  // Other measures of error, reported beside it: their names, and one row each.
+  virtual std::vector<std::string> more_errors() const { return {}; }
+  virtual void more_errors(Lanes lanes, In x, Out rows) const { (void)lanes, (void)x, (void)rows; }
 
  protected:
   void solve();  // fills truth_ from the means; a derived constructor's last act

@@ -32,6 +32,97 @@ int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }
 
 }  // namespace
 
+ProblemKind Tabular::kind() {
+  const Config c;
+  return {
+      "tabular",
+      "a finite system, generated or read from JSON; every expectation is a finite sum",
+      {
+          {.name = "file",
+           .doc = "system.json to read instead of generating; then only coe counts",
+           .fallback = ""},
+          {.name = "family",
+           .doc = "mixture: laws and objectives around a base; free_ride: all apart, the first at "
+                  "the centre (sec:asa)",
+           .fallback = "mixture",
+           .choices = {"mixture", "free_ride"}},
+          {.name = "agents",
+           .doc = "number of agents n",
+           .fallback = c.agents,
+           .lo = 1,
+           .hi = kMostAgents},
+          {.name = "dim",
+           .doc = "unknowns per agent d",
+           .fallback = std::int64_t{c.dim},
+           .lo = 1,
+           .hi = 1000},
+          {.name = "states",
+           .doc = "number of states",
+           .fallback = std::int64_t{c.states},
+           .lo = 1,
+           .hi = 100000},
+          {.name = "delta_env",
+           .doc = "share of an agent's own law in mu^i",
+           .fallback = c.delta_env,
+           .lo = 0,
+           .hi = 1},
+          {.name = "delta_obj",
+           .doc = "distance of theta^i from theta_base",
+           .fallback = c.delta_obj,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "noise_A",
+           .doc = "noise of A(s) around the identity",
+           .fallback = c.noise_A,
+           .lo = 0,
+           .hi = 0.99},
+          {.name = "angle",
+           .doc =
+               "degrees by which A(s) turns, one way or the other: nu is about 1/cos (apx:noise)",
+           .fallback = c.angle,
+           .lo = 0,
+           .hi = 89},
+          {.name = "noise_Phi",
+           .doc = "noise of Phi(s) around the identity",
+           .fallback = c.noise_Phi,
+           .lo = 0,
+           .hi = 0.99},
+          {.name = "sparsity",
+           .doc = "share of states on which an agent may differ",
+           .fallback = c.sparsity,
+           .lo = 0,
+           .hi = 1,
+           .above = true},
+          {.name = "first_central",
+           .doc = "the first agent has the base law and objective",
+           .fallback = c.first_central},
+          {.name = "coe",
+           .doc = "central objective's direction: Phi theta - b, or its gradient form",
+           .fallback = "auto",
+           .choices = {"auto", "residual", "gradient"}},
+      },
+      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+        const Tabular::Coe coe = v.text("coe") == "residual"   ? Tabular::Coe::kResidual
+                                 : v.text("coe") == "gradient" ? Tabular::Coe::kGradient
+                                                               : Tabular::Coe::kAuto;
+        if (!v.text("file").empty())
+          return std::make_unique<Tabular>(read_finite_system(v.text("file")), coe);
+        const Config config{.family = v.text("family") == "free_ride" ? Tabular::Family::kFreeRide
+                                                                      : Tabular::Family::kMixture,
+                            .agents = v.integer("agents"),
+                            .dim = static_cast<int>(v.integer("dim")),
+                            .states = static_cast<int>(v.integer("states")),
+                            .delta_env = v.number("delta_env"),
+                            .delta_obj = v.number("delta_obj"),
+                            .noise_A = v.number("noise_A"),
+                            .angle = v.number("angle"),
+                            .noise_Phi = v.number("noise_Phi"),
+                            .sparsity = v.number("sparsity"),
+                            .first_central = v.flag("first_central")};
+        return std::make_unique<Tabular>(Tabular::generate(config, seed, replicate), coe);
+      }};
+}
+
 Tabular::Tabular(FiniteSystem system, Coe coe) : sys_(std::move(system)) {
   const int S = sys_.states, d = sys_.d, k = sys_.k;
   gradient_ = coe == Coe::kGradient || (coe == Coe::kAuto && k != d);
@@ -40,22 +131,7 @@ Tabular::Tabular(FiniteSystem system, Coe coe) : sys_(std::move(system)) {
         "problem.coe = \"residual\" needs a square Phi, but this one is {} x {}; use \"gradient\"",
         d, k));
 
-  mu0_.assign(at(S), 0.0);
-  for (std::int64_t i = 0; i < sys_.agents; ++i) {
-    double sum = 0;
-    for (int s = 0; s < S; ++s) {
-      sum += sys_.mu[at(i * S + s)];
-      cumulative_.push_back(sum);
-      mu0_[at(s)] += sys_.mu[at(i * S + s)] / static_cast<double>(sys_.agents);
-    }
-  }
-
-  rho_.reserve(sys_.mu.size());
-  for (std::size_t j = 0; j < sys_.mu.size(); ++j) {
-    const double mu = sys_.mu[j];
-    rho_.push_back(mu == 0 ? 0 : mu / mu0_[j % at(S)]);  // 0/0 = 0, as in lem:vd-fed
-  }
-
+  laws_ = FiniteDensities(S, sys_.mu, 0);
   b_ = sys_.b;
   if (b_.empty()) {
     b_.resize(at(sys_.agents * S * d));
@@ -83,7 +159,6 @@ Shape Tabular::shape() const {
 void Tabular::declare(Layout&, Layout& sample) const { sample.add("state", 1); }
 
 void Tabular::draw(const Draw& draw, Agents world, Out s) const {
-  const int S = sys_.states;
   const Lanes lanes = world.lanes;
   if (!sys_.order.empty()) {
     for (int l = 0; l < lanes.count; ++l)
@@ -92,9 +167,7 @@ void Tabular::draw(const Draw& draw, Agents world, Out s) const {
   }
   uniforms(draw.key, lanes, Purpose::kSample, 0, s);
   for (int l = 0; l < kLanes; ++l)
-    s.p[l] = l < lanes.count
-                 ? categorical({cumulative_.data() + (lanes.first + l) * S, at(S)}, s.p[l])
-                 : 0;
+    s.p[l] = l < lanes.count ? laws_.pick(lanes.first + l, s.p[l]) : 0;
 }
 
 // The maximal coupling: one state from min(mu^i, mu^0), or with the rest of the probability one
@@ -115,7 +188,7 @@ void Tabular::draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const
       }
       return last;
     };
-    const auto common = [&](int s) { return std::min(mu[s], mu0_[at(s)]); };
+    const auto common = [&](int s) { return std::min(mu[s], mu0(s)); };
     const auto random = [&](std::uint32_t k) {
       return uniform(draw.key, lanes.first + l, Purpose::kPair, k);
     };
@@ -125,25 +198,19 @@ void Tabular::draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const
       own.p[l] = mixed.p[l] = pick(u, common);
     } else {
       own.p[l] = pick(random(1) * (1 - same), [&](int s) { return mu[s] - common(s); });
-      mixed.p[l] = pick(random(2) * (1 - same), [&](int s) { return mu0_[at(s)] - common(s); });
+      mixed.p[l] = pick(random(2) * (1 - same), [&](int s) { return mu0(s) - common(s); });
     }
-  }
-}
-
-void Tabular::add_times(double weight, const std::vector<double>& matrices, int rows, int cols,
-                        int state, In in, int lane, Out out) const {
-  const double* M = matrices.data() + static_cast<std::ptrdiff_t>(state) * rows * cols;
-  for (int r = 0; r < rows; ++r) {
-    double sum = 0;
-    for (int c = 0; c < cols; ++c) sum += M[r * cols + c] * in.at(c, lane);
-    out.row(r)[lane] += weight * sum;
   }
 }
 
 void Tabular::times(const std::vector<double>& matrices, int rows, int cols, int state, In in,
                     int lane, Out out) const {
-  for (int r = 0; r < rows; ++r) out.row(r)[lane] = 0;
-  add_times(1, matrices, rows, cols, state, in, lane, out);
+  const double* M = matrices.data() + static_cast<std::ptrdiff_t>(state) * rows * cols;
+  for (int r = 0; r < rows; ++r) {
+    double sum = 0;
+    for (int c = 0; c < cols; ++c) sum += M[r * cols + c] * in.at(c, lane);
+    out.row(r)[lane] = sum;
+  }
 }
 
 void Tabular::apply(Lanes lanes, In s, In x, Out Ax) const {
@@ -186,42 +253,6 @@ void Tabular::psi(Lanes lanes, In s, Out features) const {
     for (int r = 0; r < sys_.p; ++r) features.row(r)[l] = sys_.psi[at(state_of(s, l) * sys_.p + r)];
 }
 
-// add(lane, state, mu^i(state)) for all agents and states, into a cleared out.
-template <class F>
-void Tabular::over_states(Lanes lanes, Out out, F add) const {
-  fill(out, 0);
-  for (int l = 0; l < lanes.count; ++l)
-    for (int s = 0; s < sys_.states; ++s) add(l, s, probability(lanes.first + l, s));
-}
-
-void Tabular::mean_apply(Lanes lanes, In x, Out Ax) const {
-  over_states(lanes, Ax,
-              [&](int l, int s, double mu) { add_times(mu, sys_.A, sys_.d, sys_.d, s, x, l, Ax); });
-}
-void Tabular::mean_Phi(Lanes lanes, In theta, Out bhat) const {
-  over_states(lanes, bhat, [&](int l, int s, double mu) {
-    add_times(mu, sys_.Phi, sys_.d, sys_.k, s, theta, l, bhat);
-  });
-}
-void Tabular::mean_objective(Lanes lanes, Out b) const {
-  over_states(lanes, b, [&](int l, int s, double mu) {
-    for (int r = 0; r < sys_.d; ++r) b.row(r)[l] += mu * own_b(lanes.first + l, s)[r];
-  });
-}
-void Tabular::mean_coe(Lanes lanes, In theta, Out g) const {
-  if (!gradient_) return Problem::mean_coe(lanes, theta, g);
-  Buffer space(at(sys_.d) * kLanes);
-  const Out residual{space.data(), sys_.d};
-  over_states(lanes, g, [&](int l, int s, double mu) {
-    const double* Phi = sys_.Phi.data() + static_cast<std::ptrdiff_t>(s) * sys_.d * sys_.k;
-    times(sys_.Phi, sys_.d, sys_.k, s, theta, l, residual);
-    for (int r = 0; r < sys_.d; ++r)
-      for (int c = 0; c < sys_.k; ++c)
-        g.row(c)[l] +=
-            mu * Phi[r * sys_.k + c] * (residual.row(r)[l] - own_b(lanes.first + l, s)[r]);
-  });
-}
-
 double Tabular::G_A() const { return largest_norm(sys_.A, sys_.states, sys_.d, sys_.d); }
 double Tabular::G_Phi() const {
   if (sys_.k == 0) return 0;
@@ -229,19 +260,9 @@ double Tabular::G_Phi() const {
   return gradient_ ? norm * norm : norm;
 }
 
-double Tabular::probability(std::int64_t agent, int outcome) const {
-  return sys_.mu[at(agent * sys_.states + outcome)];
-}
-
 std::vector<double> Tabular::theta(std::int64_t agent) const {
   if (sys_.theta.empty()) return {};
   return {sys_.theta.begin() + agent * sys_.k, sys_.theta.begin() + (agent + 1) * sys_.k};
-}
-
-double Tabular::tv(std::int64_t i, std::int64_t j) const {
-  double sum = 0;
-  for (int s = 0; s < sys_.states; ++s) sum += std::abs(probability(i, s) - probability(j, s));
-  return sum / 2;
 }
 
 std::vector<double> Tabular::start_x(std::int64_t agent) const {
@@ -253,32 +274,6 @@ std::vector<double> Tabular::start_xc() const {
 }
 std::vector<double> Tabular::start_thetac() const {
   return sys_.thetac0.empty() ? Problem::start_thetac() : sys_.thetac0;
-}
-
-double Tabular::rho(std::int64_t agent, int state) const {
-  return rho_[at(agent * sys_.states + state)];
-}
-
-// psi is one-hot: M collects the directions state by state, and eta^i is rho^i itself.
-void Tabular::accumulate(Lanes lanes, In s, In g, Scratch&, double* M) const {
-  for (int l = 0; l < lanes.count; ++l)
-    for (int r = 0; r < g.rows; ++r) M[state_of(s, l) * g.rows + r] += g.at(r, l);
-}
-
-void Tabular::correct(Lanes lanes, const double* M, Out rg) const {
-  const int S = sys_.states, d = rg.rows;
-  for (int l = 0; l < lanes.count; ++l) {
-    const double* eta = rho_.data() + (lanes.first + l) * S;
-    for (int r = 0; r < d; ++r) {
-      double sum = 0;
-      for (int s = 0; s < S; ++s) sum += eta[s] * M[s * d + r];
-      rg.row(r)[l] = sum;
-    }
-  }
-}
-
-void Tabular::own(Lanes lanes, In s, Scratch&, Out rho_row) const {
-  for (int l = 0; l < lanes.count; ++l) rho_row.p[l] = rho(lanes.first + l, state_of(s, l));
 }
 
 }  // namespace affpcl

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/problem/problem.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/problem/finite_densities.h"
 
 namespace affpcl {
 
@@ -30,7 +31,7 @@ struct FiniteSystem {
 // Reads system.json. Every complaint names the file and the key.
 FiniteSystem read_finite_system(const std::string& path);
 
-class Tabular final : public Problem, private Densities {
+class Tabular final : public Problem {
  public:
   // free_ride (sec:asa): every agent but the first has states of its own, so all are as far apart
   // as can be, and the first sits at the centre: mu^1 = mu^0, theta^1 = theta^c_*.
@@ -55,6 +56,7 @@ class Tabular final : public Problem, private Densities {
     kGradient
   };  // the paper's Phi theta - b, or Phi'(Phi theta - b); auto: residual if square
 
+  static ProblemKind kind();
   Tabular(FiniteSystem system, Coe coe);
   static FiniteSystem generate(const Config& config, std::uint64_t seed, std::uint32_t replicate);
 
@@ -68,23 +70,20 @@ class Tabular final : public Problem, private Densities {
   void known(Lanes lanes, In s, Out b0) const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
   void psi(Lanes lanes, In s, Out features) const override;
-  const Densities* densities() const override { return this; }
+  const Densities* densities() const override { return &laws_; }
   bool couples() const override { return true; }
   void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const override;
   Table table() const override { return {sys_.states, sys_.d}; }
   void cell(Lanes lanes, In s, Out index) const override { (void)lanes, copy(s, index); }
 
-  bool has_means() const override { return true; }
-  void mean_apply(Lanes lanes, In x, Out Ax) const override;
-  void mean_objective(Lanes lanes, Out b) const override;
-  void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
-  void mean_coe(Lanes lanes, In theta, Out g) const override;
   double G_A() const override;
   double G_Phi() const override;
 
   int outcomes() const override { return sys_.states; }
-  double probability(std::int64_t agent, int outcome) const override;
-  void outcome(int number, Out s) const override { fill(s, number); }
+  double probability(std::int64_t agent, int outcome) const override {
+    return laws_.mu(agent, outcome);
+  }
+  void outcome(Lanes, int number, Out s) const override { fill(s, number); }
   std::vector<double> theta(std::int64_t agent) const override;
 
   std::vector<double> start_x(std::int64_t agent) const override;
@@ -92,32 +91,20 @@ class Tabular final : public Problem, private Densities {
   std::vector<double> start_thetac() const override;
 
   const FiniteSystem& system() const { return sys_; }
-  double mu0(int state) const { return mu0_[static_cast<std::size_t>(state)]; }
-  double rho(std::int64_t agent, int state) const;
+  double mu0(int state) const { return laws_.mu0(state); }
+  double rho(std::int64_t agent, int state) const { return laws_.rho(agent, state); }
 
  private:
-  int p() const override { return sys_.states; }
-  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
-  void correct(Lanes lanes, const double* M, Out rg) const override;
-  double tv(std::int64_t i, std::int64_t j) const override;
-  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
-
-  // One agent, one state: out[:, lane] = matrix(state) in[:, lane], or that much more of it.
+  // One agent, one state: out[:, lane] = matrix(state) in[:, lane].
   void times(const std::vector<double>& matrices, int rows, int cols, int state, In in, int lane,
              Out out) const;
-  void add_times(double weight, const std::vector<double>& matrices, int rows, int cols, int state,
-                 In in, int lane, Out out) const;
   const double* own_b(std::int64_t agent, int state) const;
-  template <class F>
-  void over_states(Lanes lanes, Out out, F add) const;
 
   FiniteSystem sys_;
   bool gradient_ = false;
-  std::vector<double> cumulative_;  // [agents][states]
-  std::vector<double> mu0_;         // the mixture
-  std::vector<double> rho_;         // [agents][states]
-  std::vector<double> b_;           // [agents][states][d]
-  std::vector<double> b0_;          // [states][d], mean over agents
+  FiniteDensities laws_;
+  std::vector<double> b_;   // [agents][states][d]
+  std::vector<double> b0_;  // [states][d], mean over agents
 };
 
 }  // namespace affpcl

@@ -367,7 +367,7 @@ TEST(Tabular, CanBeEnumerated) {
     ASSERT_EQ(t.outcomes(), f.states);
     const Rows s(1);
     for (int o = 0; o < t.outcomes(); ++o) {
-      t.outcome(o, s.out());
+      t.outcome({0, 1}, o, s.out());
       for (int l = 0; l < kLanes; ++l) ASSERT_EQ(s.in().at(0, l), o);
       for (std::int64_t i = 0; i < f.agents; ++i) EXPECT_EQ(t.probability(i, o), mu(f, i, o));
     }

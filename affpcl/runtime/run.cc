@@ -39,7 +39,8 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
       options_(std::move(options)),
       team_(team),
       shape_(problem.shape()),
-      leaves_(leaves_of(shape_.agents)) {
+      leaves_(leaves_of(shape_.agents)),
+      more_(static_cast<int>(problem.more_errors().size())) {
   const int workers = team_.workers();
   scratch_.resize(static_cast<std::size_t>(workers));
   const Key key{options_.seed, options_.replicate, 0};
@@ -63,10 +64,12 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));
     m.error = Store(1, shape_.agents);
     m.tail = Store(1, shape_.agents);
+    m.more = Store(more_, shape_.agents);
     if (options_.iterate != RunOptions::Iterate::kLast) m.averaged = Store(shape_.d, shape_.agents);
     m.total = TeamSum(static_cast<std::size_t>(m.sum.size()), workers);
     m.error_total = TeamSum(1, workers);
     m.record.sent = m.sum.size();
+    m.record.published = algorithm.published_traffic();
     m.record.agents.resize(options_.curve_agents.size());
     const auto points = static_cast<std::size_t>(
         std::min(options_.curve_points, options_.steps / m.method.period) + 2);
@@ -200,7 +203,14 @@ void Run::round(Group& group, Member& m, int steps) {
           if (!scored_problem) return;
           const Out error = m.error.block(b)[kOneRow];
           problem_.error(agents.lanes, scored(m, b), error);
-          if (in_tail) add_scaled(m.tail.block(b)[kOneRow], 1, error);
+          if (in_tail) {
+            add_scaled(m.tail.block(b)[kOneRow], 1, error);
+            if (more_ > 0) {
+              const Out more = scratch_[static_cast<std::size_t>(worker)].rows(more_);
+              problem_.more_errors(agents.lanes, scored(m, b), more);
+              add_scaled(m.more.block(b)[{0, more_}], 1, more);
+            }
+          }
           numbers[0] += kernels::lane_sum(error.p, agents.lanes.count);
         });
       });
@@ -271,6 +281,23 @@ const std::vector<Record>& Run::finish() {
     const Store& errors = count > 0 ? m.tail : m.error;
     for (std::int64_t i = 0; i < shape_.agents; ++i)
       r.agent_mse.push_back(errors.block(i / kLanes)[kOneRow].p[i % kLanes] / std::max(count, 1.0));
+    for (int e = 0; e < more_; ++e) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < shape_.agents; ++i)
+        sum += m.more.block(i / kLanes)[{e, 1}].p[i % kLanes];
+      r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
+    }
+    const auto tallies = static_cast<int>(m.method.algorithm->tallies().size());
+    r.tallies.assign(static_cast<std::size_t>(tallies), {});
+    for (std::int64_t b = 0; b < blocks_of(shape_.agents) && tallies > 0; ++b) {
+      scratch_[0].clear();
+      const Out rows = scratch_[0].rows(tallies);
+      m.method.algorithm->report(m.agents.block(b), rows);
+      for (int t = 0; t < tallies; ++t)
+        r.tallies[static_cast<std::size_t>(t)].insert(
+            r.tallies[static_cast<std::size_t>(t)].end(), rows.row(t),
+            rows.row(t) + lanes_of(b, shape_.agents).count);
+    }
     records_.push_back(std::move(r));
   }
   return records_;
@@ -285,6 +312,7 @@ void Run::visit(Span fixed, List list) {
     fixed(m.averaged.all());
     fixed(m.error.all());
     fixed(m.tail.all());
+    fixed(m.more.all());
     fixed(std::span(m.progress));
     list(m.record.steps);
     list(m.record.curve);

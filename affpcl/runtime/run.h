@@ -54,6 +54,9 @@ struct Record {
          central_theta = 0;       // mean squared error over the tail; NaN where there is none
   std::int64_t diverged_at = -1;  // the step at which the run was given up; -1: never
   std::int64_t sent = 0;          // numbers per agent and round that enter the sum
+  Traffic published = {};         // as the method's authors send them; 0: the same
+  std::vector<double> more;  // the problem's other measures of error, mean over agents and tail
+  std::vector<std::vector<double>> tallies;  // what the method reports, by tally and agent
   double seconds = 0;
 };
 
@@ -102,7 +105,7 @@ class Run {
     Method method;
     Layout agent, centre;
     SumLayout sum;
-    Store agents, averaged, error, tail;
+    Store agents, averaged, error, tail, more;
     Buffer shared, mean;
     TeamSum total, error_total;
     Record record;
@@ -132,6 +135,7 @@ class Run {
   Team& team_;
   Shape shape_;
   std::int64_t leaves_ = 0;
+  int more_ = 0;  // other measures of error
   std::int64_t step_ = 0;
   double scale_ = 1;
   std::vector<Member> members_;

@@ -205,7 +205,7 @@ class Measure {
     std::vector<Matrix> D(static_cast<std::size_t>(S));
     const Lanes first{0, 1};
     for (int o = 0; o < S; ++o) {
-      problem_.outcome(o, s);
+      problem_.outcome(first, o, s);
       problem_.apply(first, s, xc(), y);
       central_objective(first, s, b);
       for (int r = 0; r < d; ++r) gc[static_cast<std::size_t>(o)](r) = y.row(r)[0] - b.row(r)[0];
@@ -215,8 +215,8 @@ class Measure {
     // g^i(s) at each agent's own solution.
     std::vector<Vector> gi(static_cast<std::size_t>(n_ * S), Vector(d));
     for (int o = 0; o < S; ++o) {
-      problem_.outcome(o, s);
       blocks([&](Lanes lanes) {
+        problem_.outcome(lanes, o, s);
         problem_.apply(lanes, s, solution(lanes), y);
         problem_.objective(lanes, s, b);
         for (int l = 0; l < lanes.count; ++l)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -77,17 +78,35 @@ std::string summary_json(const Study& study, const StudyResult& result,
     for (const auto& [name, count] : s.diverged) diverged[name] = count;
     for (const MethodResult& m : s.methods) {
       Json agents = Json::array();
-      for (std::size_t i = 0; i < m.agents.size(); ++i)
-        agents.push_back({{"agent", i},
-                          {"mse", to_json(m.agents[i].mse, true)},
-                          {"vs_independent", vs_json(m.agents[i].vs_independent)}});
-      methods.push_back({{"name", m.name},
-                         {"mse", to_json(m.mse, true)},
-                         {"vs_independent", vs_json(m.vs_independent)},
-                         {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
-                         {"agents", std::move(agents)},
-                         {"comm", {{"up", m.sent}, {"down", m.sent}}},
-                         {"seconds", m.seconds}});
+      for (std::size_t i = 0; i < m.agents.size(); ++i) {
+        Json agent{{"agent", i},
+                   {"mse", to_json(m.agents[i].mse, true)},
+                   {"vs_independent", vs_json(m.agents[i].vs_independent)}};
+        for (std::size_t c = 0; c < m.columns.size(); ++c)
+          agent[m.columns[c]] = m.agents[i].columns[c];
+        agents.push_back(std::move(agent));
+      }
+      Json errors = Json::object();
+      for (const ErrorResult& e : m.errors)
+        errors[e.name] = {{"mse", to_json(e.mse, true)},
+                          {"vs_independent", vs_json(e.vs_independent)}};
+      Json comm{{"up", m.sent}, {"down", m.sent}};
+      if (m.published.up > 0) {
+        comm["up_algorithm1"] = m.published.up;
+        comm["down_algorithm1"] = m.published.down;
+      }
+      const bool watched = std::count(m.columns.begin(), m.columns.end(), "drift_z") > 0;
+      methods.push_back(
+          {{"name", m.name},
+           {"mse", to_json(m.mse, true)},
+           {"vs_independent", vs_json(m.vs_independent)},
+           {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
+           {"errors", std::move(errors)},
+           {"alarm", watched ? Json{{"agents", m.alarm.agents}, {"largest", m.alarm.largest}}
+                             : Json(nullptr)},
+           {"agents", std::move(agents)},
+           {"comm", std::move(comm)},
+           {"seconds", m.seconds}});
     }
     settings.push_back({{"at", std::move(at)},
                         {"replicates", s.replicates},
@@ -116,15 +135,29 @@ std::string curves_csv(const StudyResult& result) {
 }
 
 std::string agents_csv(const StudyResult& result) {
-  std::string out =
-      header(result, "method,agent,mse_mean,mse_lo,mse_hi,vs_independent,vs_lo,vs_hi");
+  // What any method knows of its agents is a column; it is empty for the others.
+  std::vector<std::string> more;
+  for (const SettingResult& s : result.settings)
+    for (const MethodResult& m : s.methods)
+      for (const std::string& c : m.columns)
+        if (std::find(more.begin(), more.end(), c) == more.end()) more.push_back(c);
+  std::string names = "method,agent,mse_mean,mse_lo,mse_hi,vs_independent,vs_lo,vs_hi";
+  for (const std::string& c : more) names.append(",").append(csv_field(c));
+  std::string out = header(result, names.c_str());
   for (const SettingResult& s : result.settings)
     for (const MethodResult& m : s.methods)
       for (std::size_t i = 0; i < m.agents.size(); ++i) {
         const Estimate &e = m.agents[i].mse, &v = m.agents[i].vs_independent;
-        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}\n", place(s),
+        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}", place(s),
                        csv_field(m.name), i, number(e.mean), number(e.lo), number(e.hi),
                        number(v.mean), number(v.lo), number(v.hi));
+        for (const std::string& name : more) {
+          const auto c = std::find(m.columns.begin(), m.columns.end(), name);
+          out += ",";
+          if (c != m.columns.end())
+            out += number(m.agents[i].columns[static_cast<std::size_t>(c - m.columns.begin())]);
+        }
+        out += "\n";
       }
   return out;
 }

@@ -20,6 +20,9 @@ namespace affpcl {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// Nominal, for all agents of a method together. The limit lies in a tail where the statistic of few
+// skewed numbers is up to three times as likely as a normal one, so the true rate is below 1 %.
+constexpr double kFalseAlarms = 0.001;
 constexpr Estimate kNoEstimate{kNone, kNone, kNone, kNone};
 
 struct Replicate {
@@ -164,6 +167,7 @@ class Runner {
     Collected& c = collected_[setting];
     c.replicates[number] = {running->finish(), running->step()};
     curve_agents_[setting] = run.curve_agents;
+    error_names_[setting] = problem->more_errors();
     if (running->done() && --c.left == 0) summarise(setting);
   }
 
@@ -227,8 +231,17 @@ class Runner {
         const auto agent = [i](const Record& r) { return r.agent_mse[i]; };
         result.agents.push_back(
             {estimate(over([&](const Replicate& r) { return agent(r.records[m]); })),
-             against(agent, m)});
+             against(agent, m),
+             {}});
       }
+      for (std::size_t e = 0; e < chosen.front()->records[m].more.size(); ++e) {
+        const auto error = [e](const Record& r) { return r.more[e]; };
+        result.errors.push_back(
+            {error_names_[setting][e],
+             estimate(over([&](const Replicate& r) { return error(r.records[m]); })),
+             against(error, m)});
+      }
+      conclude(spec.methods[m], m, chosen, result);
       if (!used.empty()) {
         const std::vector<std::int64_t>& agents = curve_agents_[setting];
         for (std::size_t which = 0; which <= agents.size(); ++which) {
@@ -247,11 +260,39 @@ class Runner {
         }
       }
       result.sent = chosen.front()->records[m].sent;
+      result.published = chosen.front()->records[m].published;
       for (const Replicate* r : chosen) result.seconds += r->records[m].seconds;
       out.methods.push_back(std::move(result));
     }
     c.replicates.clear();
     c.replicates.shrink_to_fit();
+  }
+
+  // What the method knows of its agents, over all replicates.
+  static void conclude(const MethodSpec& method, std::size_t m,
+                       const std::vector<const Replicate*>& replicates, MethodResult& result) {
+    const std::unique_ptr<Algorithm> algorithm = method_kind(method.kind).make(method.values);
+    const std::vector<Tally> kinds = algorithm->tallies();
+    result.columns = algorithm->columns();
+    std::vector<double> tallies(kinds.size());
+    const double limit = normal_limit(kFalseAlarms / static_cast<double>(result.agents.size()));
+    for (std::size_t i = 0; i < result.agents.size(); ++i) {
+      for (std::size_t t = 0; t < kinds.size(); ++t) {
+        tallies[t] = 0;
+        for (const Replicate* r : replicates) {
+          const double x = r->records[m].tallies[t][i];
+          tallies[t] = kinds[t] == Tally::kSum ? tallies[t] + x : std::max(tallies[t], x);
+        }
+      }
+      std::vector<double>& columns = result.agents[i].columns;
+      columns.resize(result.columns.size());
+      algorithm->conclude(tallies, columns);
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        if (result.columns[c] != "drift_z" || !(columns[c] > limit)) continue;
+        result.alarm.agents.push_back(static_cast<std::int64_t>(i));
+        result.alarm.largest = std::max(result.alarm.largest, columns[c]);
+      }
+    }
   }
 
   const Study& study_;
@@ -260,6 +301,7 @@ class Runner {
   std::vector<Collected> collected_;
   std::vector<std::pair<std::size_t, std::uint32_t>> tasks_;
   std::map<std::size_t, std::vector<std::int64_t>> curve_agents_;
+  std::map<std::size_t, std::vector<std::string>> error_names_;
   std::unique_ptr<Trace> trace_;
   std::mutex mutex_;
   std::size_t next_ = 0;

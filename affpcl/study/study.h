@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/study/spec.h"
 
@@ -22,6 +23,19 @@ struct Curve {
 
 struct AgentResult {
   Estimate mse, vs_independent;
+  std::vector<double> columns = {};  // what the method knows of the agent, by MethodResult::columns
+};
+
+struct ErrorResult {  // another measure of error that the problem has
+  std::string name;
+  Estimate mse, vs_independent;
+};
+
+// Agents whose importance correction has a mean that is not 0 (column drift_z), at a false-alarm
+// rate below 1 % for all agents together.
+struct Alarm {
+  std::vector<std::int64_t> agents;
+  double largest = 0;  // drift_z
 };
 
 struct MethodResult {
@@ -31,7 +45,11 @@ struct MethodResult {
   double central_x = 0, central_theta = 0;  // NaN where the method has none
   std::vector<AgentResult> agents;
   std::vector<Curve> curves;
-  std::int64_t sent = 0;  // numbers per agent and round, each way
+  std::vector<ErrorResult> errors;
+  std::vector<std::string> columns;
+  Alarm alarm;
+  std::int64_t sent = 0;   // numbers per agent and round, each way
+  Traffic published = {};  // the same as its authors send it; 0: no other way
   double seconds = 0;
 };
 

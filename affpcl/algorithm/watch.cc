@@ -1,0 +1,79 @@
+#include "affpcl/algorithm/watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/math/statistics.h"
+
+namespace affpcl {
+namespace {
+
+constexpr std::int64_t kLooks = 4;  // rounds in which weights are looked at
+constexpr double kFewest = 100;     // below so many numbers no test is made
+constexpr double kTiny = 1e-290;
+
+}  // namespace
+
+void Watch::declare(const Setup& setup, Layout& agent) {
+  n_ = static_cast<double>(setup.problem.shape().agents);
+  steps_ = setup.steps;
+  period_ = setup.period;
+  every_ = std::max<std::int64_t>(1, setup.steps / setup.period / kLooks);
+  tally_ = agent.add("watch", kRows);
+  h_ = agent.add("watch_h", setup.problem.shape().d);
+}
+
+bool Watch::weighs(const Round& round) const { return (round.first / period_ + 1) % every_ == 0; }
+
+void Watch::weigh(const Round&, Agents agents, In rho) const {
+  const Out t = agents[tally_];
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    t.row(kWeights)[l] += 1;
+    t.row(kWeightSum)[l] += rho.p[l];
+    t.row(kOutside)[l] += rho.p[l] < 0 || rho.p[l] > n_ * (1 + 1e-12);
+    t.row(kLargest)[l] = std::max(t.row(kLargest)[l], rho.p[l]);
+  }
+}
+
+void Watch::follow(const Round& round, Agents agents, In h) const {
+  const Out sum = agents[h_], t = agents[tally_];
+  if (2 * round.first >= steps_) {
+    double dot[kLanes] = {}, square[kLanes] = {};
+    for (int r = 0; r < h.rows; ++r) {
+      const double *past = sum.row(r), *now = h.row(r);
+      for (int l = 0; l < kLanes; ++l) {
+        dot[l] += past[l] * now[l];
+        square[l] += past[l] * past[l];
+      }
+    }
+    double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
+    for (int l = 0; l < kLanes; ++l) {
+      const double z = dot[l] / std::sqrt(square[l] + kTiny);
+      count[l] += 1;
+      s1[l] += z;
+      s2[l] += z * z;
+      s3[l] += z * z * z;
+    }
+  }
+  add_scaled(sum, 1, h);
+}
+
+std::vector<Tally> Watch::tallies() {
+  std::vector<Tally> all(kRows, Tally::kSum);
+  all[kLargest] = Tally::kLargest;
+  return all;
+}
+
+std::vector<std::string> Watch::columns() {
+  return {"ess", "weight_max", "weight_outside", "drift", "drift_z"};
+}
+
+void Watch::conclude(std::span<const double> t, std::span<double> columns) {
+  columns[0] = t[kWeightSum] > 0 ? std::min(1.0, t[kWeights] / t[kWeightSum]) : 0;
+  columns[1] = t[kLargest];
+  columns[2] = t[kOutside] / t[kWeights];
+  columns[3] = t[kS1] / t[kCount];
+  columns[4] = t[kCount] < kFewest ? std::nan("") : skewed_t(t[kCount], t[kS1], t[kS2], t[kS3]);
+}
+
+}  // namespace affpcl

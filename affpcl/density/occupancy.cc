@@ -1,0 +1,80 @@
+#include "affpcl/density/occupancy.h"
+
+#include <algorithm>
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+
+void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
+                             SumLayout& sum) {
+  if (problem.occupancy(exact_) == nullptr)
+    throw BadInput(
+        "ratio = \"policy\" needs agents that act; use \"exact\" or \"counts\" where they do not");
+  const int cells = occupancy(problem).cells();
+  q_ = agent.add("ratio_q", cells);
+  visits_ = agent.add("ratio_visits", occupancy(problem).counted());
+  mix_ = centre.add("ratio_mix", cells);
+  met_ = centre.add("ratio_met", cells + 1);
+  sum_q_ = sum.add("q", cells);
+  M_ = sum.add_product("M", cells, problem.shape().d);
+  hits_ = sum.add_product("hits", cells, 1);
+}
+
+void OccupancyRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+                                Message message) const {
+  const Occupancy& laws = occupancy(round.problem);
+  const Out index = round.scratch.rows(1);
+  laws.cell(agents.lanes, s, index);
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    const int c = static_cast<int>(index.p[l]);
+    double* M = message.at(M_) + static_cast<std::ptrdiff_t>(c) * M_.d;
+    for (int r = 0; r < M_.d; ++r) M[r] += g.row(r)[l];
+    message.at(hits_)[c] += 1;
+  }
+  if (visits_.rows == 0) return;
+  laws.visit(agents.lanes, s, index);
+  for (int l = 0; l < agents.lanes.count; ++l)
+    agents[visits_].row(static_cast<int>(index.p[l]))[l] += 1;
+}
+
+void OccupancyRatio::end(const Round& round, In x, Agents agents, Message message) const {
+  occupancy(round.problem).law(agents.lanes, x, agents[visits_], round.scratch, agents[q_]);
+  message.add(sum_q_, agents[q_]);
+}
+
+void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
+  std::copy_n(mean[sum_q_].p, q_.rows, centre.mutate(mix_).data());
+  const std::span<double> met = centre.mutate(met_);
+  std::size_t count = 0;
+  for (int c = 0; c < q_.rows; ++c)
+    if (mean[hits_][c] > 0) met[++count] = c;
+  met[0] = static_cast<double>(count);
+}
+
+void OccupancyRatio::correct(const Round&, Agents agents, Centre centre, Mean mean, Out rg) const {
+  fill(rg, 0);
+  const double *mix = centre[mix_].p, *met = centre[met_].p;
+  for (int k = 1; k <= static_cast<int>(met[0]); ++k) {
+    const int c = static_cast<int>(met[k]);
+    if (mix[c] <= 0) continue;  // nobody expected this sample: it speaks for nobody
+    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * M_.d;
+    const double* q = agents[q_].row(c);
+    double rho[kLanes];
+    for (int l = 0; l < kLanes; ++l) rho[l] = q[l] / mix[c];
+    for (int r = 0; r < M_.d; ++r)
+      for (int l = 0; l < kLanes; ++l) rg.row(r)[l] += rho[l] * M[r];
+  }
+}
+
+void OccupancyRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
+  const Out index = round.scratch.rows(1);
+  occupancy(round.problem).cell(agents.lanes, s, index);
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    const int c = static_cast<int>(index.p[l]);
+    const double mix = centre[mix_].p[c];
+    rho.p[l] = mix > 0 ? agents[q_].row(c)[l] / mix : 0;
+  }
+}
+
+}  // namespace affpcl

@@ -1,0 +1,391 @@
+#include "affpcl/problem/sarsa.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// One lane of x as a plain array.
+struct Column {
+  Column(In x, int lane) {
+    if (x.width == 1) {
+      p = x.p;
+      return;
+    }
+    for (int r = 0; r < x.rows; ++r) own[r] = x.row(r)[lane];
+    p = own;
+  }
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
+  double own[Sarsa::kMost];
+  const double* p;
+};
+
+// The stationary law of a chain, in place (Grassmann, Taksar and Heyman): no differences, so no
+// cancellation. P is destroyed.
+void stationary_in_place(double* P, int S, double* pi) {
+  for (int n = S - 1; n > 0; --n) {
+    double leave = 0;
+    for (int j = 0; j < n; ++j) leave += P[n * S + j];
+    for (int i = 0; i < n; ++i) P[i * S + n] /= leave;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) P[i * S + j] += P[i * S + n] * P[n * S + j];
+  }
+  double sum = pi[0] = 1;
+  for (int n = 1; n < S; ++n) {
+    pi[n] = 0;
+    for (int i = 0; i < n; ++i) pi[n] += pi[i] * P[i * S + n];
+    sum += pi[n];
+  }
+  for (int n = 0; n < S; ++n) pi[n] /= sum;
+}
+
+// stationary(o) pi(a|o)
+std::vector<double> pair_law(const Mdp& mdp, std::span<const double> pi) {
+  const std::vector<double> state = stationary(under_policy(mdp, pi));
+  std::vector<double> law(pi.begin(), pi.end());
+  for (int c = 0; c < mdp.pairs(); ++c) law[at(c)] *= state[at(c / mdp.actions)];
+  return law;
+}
+
+}  // namespace
+
+// Exact: stationary(o) pi(a|o) P(o'|o, a) over (o, a, o'). Counted: visits(o) pi(a|o) over (o, a),
+// the paper's estimate, which leaves the kernel out.
+class Sarsa::Law final : public Occupancy {
+ public:
+  Law(const Sarsa& problem, bool exact) : problem_(problem), exact_(exact) {}
+  int cells() const override { return exact_ ? problem_.ratio_cells() : problem_.cells(); }
+  void cell(Lanes lanes, In s, Out index) const override {
+    exact_ ? problem_.ratio_cell(lanes, s, index) : problem_.cell(lanes, s, index);
+  }
+  int counted() const override { return exact_ ? 0 : problem_.config_.states; }
+  void visit(Lanes, In s, Out index) const override { copy({s.row(kState), 1}, index); }
+
+  void law(Lanes lanes, In x, In visits, Scratch& scratch, Out q) const override {
+    const int S = problem_.config_.states, A = problem_.config_.actions;
+    double* pi = scratch.numbers(at(S * A));
+    double* chain = scratch.numbers(at(S * S));
+    double* state = scratch.numbers(at(S));
+    for (int l = 0; l < lanes.count; ++l) {
+      const Column own(x, l);
+      for (int o = 0; o < S; ++o) problem_.policy(o, own.p, pi + o * A);
+      if (!exact_) {
+        for (int c = 0; c < S * A; ++c) q.row(c)[l] = visits.row(c / A)[l] * pi[c];
+        continue;
+      }
+      const double* P = problem_.mdp(lanes.first + l).P.data();
+      std::fill_n(chain, S * S, 0.0);
+      for (int c = 0; c < S * A; ++c)
+        for (int next = 0; next < S; ++next) chain[c / A * S + next] += pi[c] * P[c * S + next];
+      stationary_in_place(chain, S, state);
+      for (int c = 0; c < S * A; ++c)
+        for (int next = 0; next < S; ++next)
+          q.row(c * S + next)[l] = state[c / A] * pi[c] * P[c * S + next];
+    }
+  }
+
+ private:
+  const Sarsa& problem_;
+  bool exact_;
+};
+
+ProblemKind Sarsa::kind() {
+  const Config c;
+  return {"sarsa",
+          "on-policy control of finite MDPs by SARSA; each agent acts by its own iterate",
+          {
+              {.name = "agents",
+               .doc = "number of agents n",
+               .fallback = c.agents,
+               .lo = 1,
+               .hi = kMostAgents},
+              {.name = "states",
+               .doc = "number of states",
+               .fallback = std::int64_t{c.states},
+               .lo = 1,
+               .hi = 1000},
+              {.name = "actions",
+               .doc = "number of actions",
+               .fallback = std::int64_t{c.actions},
+               .lo = 1,
+               .hi = kMost},
+              {.name = "dim",
+               .doc = "features of a state and action d",
+               .fallback = std::int64_t{c.dim},
+               .lo = 1,
+               .hi = kMost},
+              {.name = "gamma",
+               .doc = "discount of the future, below 1",
+               .fallback = c.gamma,
+               .lo = 0,
+               .hi = 1},
+              {.name = "temperature",
+               .doc = "the policy is softmax(Q / temperature)",
+               .fallback = c.temperature,
+               .lo = 0,
+               .hi = 1e6,
+               .above = true},
+              {.name = "delta_env",
+               .doc = "relative perturbation of the transition kernels",
+               .fallback = c.delta_env,
+               .lo = 0,
+               .hi = 1},
+              {.name = "delta_obj",
+               .doc = "relative perturbation of the rewards",
+               .fallback = c.delta_obj,
+               .lo = 0,
+               .hi = 1e6},
+              {.name = "error",
+               .doc = "what the error is measured to: theta_fp (the on-policy fixed point), "
+                      "theta_q (the projected value of softmax(Q*)), q_star (Q* itself)",
+               .fallback = "theta_fp",
+               .choices = {"theta_fp", "theta_q", "q_star"}},
+              {.name = "first_central",
+               .doc = "the first agent has the base kernel and rewards",
+               .fallback = c.first_central},
+          },
+          [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+            const Config config{.agents = v.integer("agents"),
+                                .states = static_cast<int>(v.integer("states")),
+                                .actions = static_cast<int>(v.integer("actions")),
+                                .dim = static_cast<int>(v.integer("dim")),
+                                .gamma = v.number("gamma"),
+                                .temperature = v.number("temperature"),
+                                .delta_env = v.number("delta_env"),
+                                .delta_obj = v.number("delta_obj"),
+                                .error = v.text("error") == "theta_q"  ? Error::kThetaQ
+                                         : v.text("error") == "q_star" ? Error::kQStar
+                                                                       : Error::kThetaFp,
+                                .first_central = v.flag("first_central")};
+            return std::make_unique<Sarsa>(config, seed, replicate);
+          }};
+}
+
+Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) : config_(config) {
+  const int S = config.states, A = config.actions, C = S * A;
+  const std::int64_t n = config.agents;
+  const Key key{seed, replicate, 0};
+  basis_ = random_basis(key, C, config.dim);
+  const std::vector<double> P = uniform_kernel(key, kNoAgent, C, S),
+                            R = uniform_rewards(key, kNoAgent, C);
+  R0_.assign(at(C), 0.0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const bool base = i == 0 && config.first_central;
+    Mdp mdp{S, A, perturbed_kernel(key, i, P, S, base ? 0 : config.delta_env),
+            perturbed_rewards(key, i, R, base ? 0 : config.delta_obj), config.gamma};
+    check_mdp(fmt::format("agent {}", i), mdp);
+    for (int c = 0; c < C; ++c) R0_[at(c)] += mdp.R[at(c)] / static_cast<double>(n);
+    cumulative_.push_back(mdp.P);
+    for (int c = 0; c < C; ++c)
+      for (int next = 1; next < S; ++next)
+        cumulative_.back()[at(c * S + next)] += cumulative_.back()[at(c * S + next - 1)];
+    mdps_.push_back(std::move(mdp));
+  }
+  laws_.push_back(std::make_unique<Law>(*this, false));
+  laws_.push_back(std::make_unique<Law>(*this, true));
+  solve_truth();
+}
+
+Sarsa::~Sarsa() = default;
+
+const Occupancy* Sarsa::occupancy(bool exact) const { return laws_[exact ? 1 : 0].get(); }
+
+Shape Sarsa::shape() const {
+  return {.agents = config_.agents, .d = config_.dim, .k = config_.dim, .p = 0, .acts = true};
+}
+
+void Sarsa::declare(Layout& world, Layout& sample) const {
+  world.add("state", 1);   // plus one; 0: not started
+  world.add("action", 1);  // the one taken next
+  sample.add("state", 1);
+  sample.add("action", 1);
+  sample.add("next", 1);
+  sample.add("uniform", 1);
+  sample.add("reward", 1);
+}
+
+double Sarsa::value(int cell, const double* x) const {
+  double sum = 0;
+  const double* f = phi(cell);
+  for (int r = 0; r < config_.dim; ++r) sum += f[r] * x[r];
+  return sum;
+}
+
+void Sarsa::policy(int state, const double* x, double* pi) const {
+  const int A = config_.actions;
+  for (int a = 0; a < A; ++a) pi[a] = value(state * A + a, x);
+  softmax({pi, at(A)}, config_.temperature, {pi, at(A)});
+}
+
+int Sarsa::act(int state, const double* x, double u) const {
+  double pi[kMost];
+  policy(state, x, pi);
+  int a = 0;
+  for (double sum = pi[0]; a < config_.actions - 1 && u >= sum; sum += pi[a]) ++a;
+  return a;
+}
+
+void Sarsa::draw(const Draw& draw, Agents world, Out s) const {
+  const Lanes lanes = world.lanes;
+  const int S = config_.states;
+  double buffer[4 * kLanes];
+  const Out u{buffer, 4};
+  uniforms(draw.key, lanes, Purpose::kSample, 0, u);
+  for (int l = 0; l < lanes.count; ++l) {
+    const Column x(draw.acting, l);
+    double &state = world.p[l], &action = world.p[kLanes + l];
+    if (state == 0) {  // anywhere, by the first policy
+      state = 1 + std::min(S - 1, static_cast<int>(u.row(2)[l] * S));
+      action = act(static_cast<int>(state) - 1, x.p, u.row(3)[l]);
+    }
+    s.row(kState)[l] = state - 1;
+    s.row(kAction)[l] = action;
+    const int cell = cell_of(s, l);
+    const std::int64_t i = lanes.first + l;
+    const int next = categorical(
+        {cumulative_[at(i)].data() + static_cast<std::ptrdiff_t>(cell) * S, at(S)}, u.row(0)[l]);
+    s.row(kNext)[l] = next;
+    s.row(kUniform)[l] = u.row(1)[l];
+    s.row(kReward)[l] = mdp(i).R[at(cell)];
+    state = next + 1;
+    action = act(next, x.p, u.row(1)[l]);
+  }
+}
+
+void Sarsa::apply(Lanes lanes, In s, In x, Out Ax) const {
+  const int d = config_.dim, A = config_.actions;
+  for (int l = 0; l < lanes.count; ++l) {
+    const Column own(x, l);
+    const int cell = cell_of(s, l), next = static_cast<int>(s.row(kNext)[l]);
+    const int a = act(next, own.p, s.row(kUniform)[l]);
+    const double gap = value(cell, own.p) - config_.gamma * value(next * A + a, own.p);
+    for (int r = 0; r < d; ++r) Ax.row(r)[l] = phi(cell)[r] * gap;
+  }
+}
+
+void Sarsa::table_lift(Lanes lanes, In s, In value, Out bhat) const {
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < config_.dim; ++r) bhat.row(r)[l] = phi(cell_of(s, l))[r] * value.p[l];
+}
+
+void Sarsa::objective(Lanes lanes, In s, Out b) const {
+  table_lift(lanes, s, {s.row(kReward), 1}, b);
+}
+
+// Linear rewards, r = phi' theta. On random features that is wrong, and the gain is lost.
+void Sarsa::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+  double reward[kLanes] = {};
+  for (int l = 0; l < lanes.count; ++l) reward[l] = value(cell_of(s, l), Column(theta, l).p);
+  table_lift(lanes, s, {reward, 1}, bhat);
+}
+
+void Sarsa::known(Lanes lanes, In s, Out b0) const {
+  double reward[kLanes] = {};
+  for (int l = 0; l < lanes.count; ++l) reward[l] = R0_[at(cell_of(s, l))];
+  table_lift(lanes, s, {reward, 1}, b0);
+}
+
+void Sarsa::cell(Lanes lanes, In s, Out index) const {
+  for (int l = 0; l < lanes.count; ++l) index.p[l] = cell_of(s, l);
+}
+
+void Sarsa::ratio_cell(Lanes lanes, In s, Out index) const {
+  for (int l = 0; l < lanes.count; ++l)
+    index.p[l] = cell_of(s, l) * config_.states + s.row(kNext)[l];
+}
+
+void Sarsa::table_value(Lanes, In s, In, Out value) const { copy({s.row(kReward), 1}, value); }
+
+void Sarsa::solve_truth() {
+  const int S = config_.states, A = config_.actions, C = S * A, d = config_.dim;
+  const std::int64_t n = config_.agents;
+  truth_.x = Store(d, n);
+  q_target_ = Store(d, n);
+  const auto put = [&](const Store& store, std::int64_t i, const std::vector<double>& v) {
+    const Out block = store.block(i / kLanes)[{0, d}];
+    for (int r = 0; r < d; ++r) block.row(r)[i % kLanes] = v[at(r)];
+  };
+  const Eigen::Map<const Matrix> F(basis_.phi.data(), C, d);
+  Matrix G = Matrix::Zero(d, d);  // sum over agents of E phi phi'
+  Vector b = Vector::Zero(d);
+  Matrix flow = Matrix::Zero(C, S);  // sum over agents of the law of (o, a, o')
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Mdp& m = mdp(i);
+    const std::vector<double> x = sarsa_fixed_point(m, basis_, config_.temperature);
+    put(truth_.x, i, x);
+    q_star_.push_back(policy_iteration(m));
+    const std::vector<double> pi = softmax_policy(A, q_star_.back(), config_.temperature);
+    put(q_target_, i, project(basis_, pair_law(m, pi), policy_q(m, pi)));
+
+    std::vector<double> values(at(C));
+    for (int c = 0; c < C; ++c) values[at(c)] = value(c, x.data());
+    const std::vector<double> law = pair_law(m, softmax_policy(A, values, config_.temperature));
+    for (int c = 0; c < C; ++c) {
+      G += law[at(c)] * F.row(c).transpose() * F.row(c);
+      b += law[at(c)] * m.R[at(c)] * F.row(c).transpose();
+      for (int next = 0; next < S; ++next) flow(c, next) += law[at(c)] * m.P[at(c * S + next)];
+    }
+  }
+  // The central fixed point, while every agent acts by its own solution: x^c chooses a' only.
+  Vector xc = G.ldlt().solve(b);
+  truth_.thetac = {xc.data(), xc.data() + d};  // linear rewards
+  double pi[kMost];
+  for (int step = 0; step < 500; ++step) {
+    Matrix there(S, d);  // the mean feature of the central policy at each state
+    for (int o = 0; o < S; ++o) {
+      policy(o, xc.data(), pi);
+      there.row(o) = Eigen::Map<const Eigen::RowVectorXd>(pi, A) * F.middleRows(o * A, A);
+    }
+    const Matrix M = G - config_.gamma * F.transpose() * flow * there;
+    const Vector better = M.partialPivLu().solve(b);
+    const double moved = (better - xc).norm();
+    xc = better;
+    if (moved < 1e-13) break;
+  }
+  truth_.xc = {xc.data(), xc.data() + d};
+}
+
+void Sarsa::error(Error which, Lanes lanes, In x, double* row) const {
+  const Field all{0, config_.dim};
+  switch (which) {
+    case Error::kThetaFp:
+      return squared_distance(x, truth_.x.block(lanes.first / kLanes)[all], {row, 1});
+    case Error::kThetaQ:
+      return squared_distance(x, q_target_.block(lanes.first / kLanes)[all], {row, 1});
+    case Error::kQStar:
+      for (int l = 0; l < lanes.count; ++l) {
+        const Column own(x, l);
+        row[l] = 0;
+        for (int c = 0; c < cells(); ++c) {
+          const double gap = value(c, own.p) - q_star_[at(lanes.first + l)][at(c)];
+          row[l] += gap * gap / cells();
+        }
+      }
+  }
+}
+
+void Sarsa::error(Lanes lanes, In x, Out one_row) const {
+  error(config_.error, lanes, x, one_row.p);
+}
+
+std::vector<std::string> Sarsa::more_errors() const { return {"theta_fp", "theta_q", "q_star"}; }
+
+void Sarsa::more_errors(Lanes lanes, In x, Out rows) const {
+  error(Error::kThetaFp, lanes, x, rows.row(0));
+  error(Error::kThetaQ, lanes, x, rows.row(1));
+  error(Error::kQStar, lanes, x, rows.row(2));
+}
+
+}  // namespace affpcl

@@ -1,0 +1,92 @@
+// On-policy control (SARSA, fig:exp_rl): finite MDPs (P^i, R^i, gamma) around a common one,
+// Q(o, a) = phi(o, a)' x, and each agent acts by softmax(Q / temperature) of its own iterate. The
+// one problem here that is not linear: A(s) x contains the next action, which x chooses.
+//
+//   A(s) x = phi(o, a) (phi(o, a) - gamma phi(o', a'))' x,   a' = policy of x at o', by the uniform
+//   u
+//
+// u is part of the sample, so that x^c is evaluated at the action the central policy takes with the
+// agent's own uniform. An agent's samples form one trajectory: its next action is a'.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/problem/mdp.h"
+
+namespace affpcl {
+
+class Sarsa final : public Problem {
+ public:
+  // Squared distance of x to the on-policy projected fixed point; to the projection of the value of
+  // softmax(Q*/temperature); of Q to Q*, mean over (o, a). The first is what SARSA converges to.
+  enum class Error { kThetaFp, kThetaQ, kQStar };
+  struct Config {
+    std::int64_t agents = 10;
+    int states = 10, actions = 5, dim = 20;
+    double gamma = 0.1;
+    double temperature = 10;
+    double delta_env = 0.2;  // P^i ∝ P_base (1 + delta_env U[-1, 1])
+    double delta_obj = 0.2;  // R^i = R_base (1 + delta_obj N(0, 1))
+    Error error = Error::kThetaFp;
+    bool first_central = true;  // the first agent is the base
+  };
+  static constexpr int kMost = 256;  // actions, and unknowns
+  Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  ~Sarsa() override;
+  static ProblemKind kind();
+
+  Shape shape() const override;
+  void declare(Layout& world, Layout& sample) const override;
+  void draw(const Draw& draw, Agents world, Out s) const override;
+  void apply(Lanes lanes, In s, In x, Out Ax) const override;
+  void objective(Lanes lanes, In s, Out b) const override;
+  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void known(Lanes lanes, In s, Out b0) const override;
+  const Occupancy* occupancy(bool exact) const override;
+  Table table() const override { return {config_.states * config_.actions, 1}; }
+  bool prefers_table() const override { return true; }
+  void cell(Lanes lanes, In s, Out index) const override;
+  void table_value(Lanes lanes, In s, In b, Out value) const override;
+  void table_lift(Lanes lanes, In s, In value, Out bhat) const override;
+  int ratio_cells() const override { return table().cells * config_.states; }  // (o, a, o')
+  void ratio_cell(Lanes lanes, In s, Out index) const override;
+  void error(Lanes lanes, In x, Out one_row) const override;
+  std::vector<std::string> more_errors() const override;
+  void more_errors(Lanes lanes, In x, Out rows) const override;
+
+  const Mdp& mdp(std::int64_t agent) const { return mdps_[static_cast<std::size_t>(agent)]; }
+  const std::vector<double>& features() const { return basis_.phi; }  // [states * actions][d]
+
+ private:
+  enum Row { kState, kAction, kNext, kUniform, kReward, kRows };
+  class Law;  // of the samples, while x acts
+
+  int cells() const { return config_.states * config_.actions; }
+  const double* phi(int cell) const {
+    return basis_.phi.data() + static_cast<std::ptrdiff_t>(cell) * config_.dim;
+  }
+  int cell_of(In s, int lane) const {
+    return static_cast<int>(s.row(kState)[lane]) * config_.actions +
+           static_cast<int>(s.row(kAction)[lane]);
+  }
+  double value(int cell, const double* x) const;              // phi' x
+  void policy(int state, const double* x, double* pi) const;  // [actions]
+  int act(int state, const double* x, double u) const;        // the action that u chooses
+  void error(Error which, Lanes lanes, In x, double* row) const;
+  void solve_truth();
+
+  Config config_;
+  Basis basis_;
+  std::vector<Mdp> mdps_;
+  std::vector<std::vector<double>> cumulative_;  // of P^i
+  std::vector<double> R0_;                       // [cells], mean over agents
+  Store q_target_;                               // per agent: theta_q, d rows
+  std::vector<std::vector<double>> q_star_;      // [agents][cells]
+  std::vector<std::unique_ptr<Law>> laws_;       // exact, counted
+};
+
+}  // namespace affpcl

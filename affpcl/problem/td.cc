@@ -1,0 +1,231 @@
+#include "affpcl/problem/td.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/base/error.h"
+#include "affpcl/problem/mdp.h"
+
+namespace affpcl {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+ProblemKind Td::kind() {
+  const Config c;
+  return {
+      "td",
+      "policy evaluation by TD(0): finite Markov reward processes, independent pairs or "
+      "trajectories",
+      {
+          {.name = "agents",
+           .doc = "number of agents n",
+           .fallback = c.agents,
+           .lo = 1,
+           .hi = kMostAgents},
+          {.name = "states",
+           .doc = "number of states",
+           .fallback = std::int64_t{c.states},
+           .lo = 1,
+           .hi = 1000},
+          {.name = "dim",
+           .doc = "features of a state d",
+           .fallback = std::int64_t{c.dim},
+           .lo = 1,
+           .hi = 1000},
+          {.name = "gamma",
+           .doc = "discount of the future, below 1",
+           .fallback = c.gamma,
+           .lo = 0,
+           .hi = 1},
+          {.name = "delta_env",
+           .doc = "how much of P^i is the agent's own",
+           .fallback = c.delta_env,
+           .lo = 0,
+           .hi = 1},
+          {.name = "delta_obj",
+           .doc = "distance of theta^i from theta_base; table: relative perturbation",
+           .fallback = c.delta_obj,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "concentration",
+           .doc = "of the Dirichlet rows of a kernel; small is sparse",
+           .fallback = c.concentration,
+           .lo = 1e-3,
+           .hi = 1e6},
+          {.name = "kernels",
+           .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
+           .fallback = "additive",
+           .choices = {"additive", "relative"}},
+          {.name = "rewards",
+           .doc = "linear in features of the transition, or any table",
+           .fallback = "linear",
+           .choices = {"linear", "table"}},
+          {.name = "sampling",
+           .doc = "independent pairs, or each agent's one trajectory",
+           .fallback = "independent",
+           .choices = {"independent", "markov"}},
+          {.name = "first_central",
+           .doc = "the first agent has the base kernel and rewards",
+           .fallback = c.first_central},
+      },
+      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+        const Config config{
+            .agents = v.integer("agents"),
+            .states = static_cast<int>(v.integer("states")),
+            .dim = static_cast<int>(v.integer("dim")),
+            .gamma = v.number("gamma"),
+            .delta_env = v.number("delta_env"),
+            .delta_obj = v.number("delta_obj"),
+            .concentration = v.number("concentration"),
+            .kernels = v.text("kernels") == "relative" ? Kernels::kRelative : Kernels::kAdditive,
+            .rewards = v.text("rewards") == "table" ? Rewards::kTable : Rewards::kLinear,
+            .sampling = v.text("sampling") == "markov" ? Sampling::kMarkov : Sampling::kIndependent,
+            .first_central = v.flag("first_central")};
+        return std::make_unique<Td>(config, seed, replicate);
+      }};
+}
+
+Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : config_(config) {
+  const int S = config.states, d = config.dim;
+  const std::int64_t n = config.agents;
+  const Key key{seed, replicate, 0};
+  if (!(config.gamma >= 0 && config.gamma < 1))
+    throw BadInput(
+        fmt::format("gamma = {} is not allowed: it must be from 0 to below 1", config.gamma));
+  set_shape(d, k());
+  phi_ = random_basis(key, S, d).phi;
+
+  const auto dirichlet = [&](std::int64_t agent) {
+    return dirichlet_kernel(key, agent, S, S, config.concentration);
+  };
+  const std::vector<double> base = dirichlet(kNoAgent);
+  std::vector<double> mu;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double h = i == 0 && config.first_central ? 0 : config.delta_env;
+    P_.push_back(config.kernels == Kernels::kRelative ? perturbed_kernel(key, i, base, S, h)
+                                                      : mixed_kernel(base, dirichlet(i), h));
+    cumulative_.push_back(P_.back());
+    for (int o = 0; o < S; ++o)
+      for (int next = 1; next < S; ++next)
+        cumulative_.back()[at(o * S + next)] += cumulative_.back()[at(o * S + next - 1)];
+    const std::vector<double> pi = affpcl::stationary({S, P_.back()});
+    pi_.insert(pi_.end(), pi.begin(), pi.end());
+    for (int pair = 0; pair < pairs(); ++pair) mu.push_back(pi[at(pair / S)] * P_.back()[at(pair)]);
+  }
+  laws_ = FiniteDensities(pairs(), std::move(mu), cell_row());
+
+  // Rewards: in the span of c, or any.
+  std::vector<double> theta0(at(d));
+  for (int r = 0; r < d; ++r)
+    theta0[at(r)] = normal(key, 0, Purpose::kTheta, static_cast<std::uint32_t>(r));
+  double length = 0;
+  for (double x : theta0) length += x * x;
+  for (double& x : theta0) x /= std::sqrt(length);
+  R0_.assign(at(pairs()), 0.0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double delta = i == 0 && config.first_central ? 0 : config.delta_obj;
+    std::vector<double> u(at(d));
+    double square = 0;
+    for (int r = 0; r < d; ++r) {
+      u[at(r)] = normal(key, i, Purpose::kObjective, static_cast<std::uint32_t>(r));
+      square += u[at(r)] * u[at(r)];
+    }
+    for (int r = 0; r < d; ++r)
+      theta_.push_back(theta0[at(r)] + delta * u[at(r)] / std::sqrt(square));
+    for (int pair = 0; pair < pairs(); ++pair) {
+      const int o = pair / S, next = pair % S;
+      double reward = 0;
+      if (config.rewards == Rewards::kLinear) {
+        for (int r = 0; r < d; ++r)
+          reward +=
+              (phi_[at(o * d + r)] + 0.5 * phi_[at(next * d + r)]) / 1.5 * theta_[at(i * d + r)];
+      } else {
+        const auto index = static_cast<std::uint32_t>(pair);
+        reward = uniform(key, kNoAgent, Purpose::kObjective, index) *
+                 (1 + delta * normal(key, i, Purpose::kObjective, index));
+      }
+      R_.push_back(reward);
+      R0_[at(pair)] += reward / static_cast<double>(n);
+    }
+  }
+  solve();
+}
+
+Shape Td::shape() const { return {.agents = config_.agents, .d = config_.dim, .k = k()}; }
+
+void Td::declare(Layout& world, Layout& sample) const {
+  if (config_.sampling == Sampling::kMarkov) world.add("state", 1);  // plus one; 0: not started
+  Transitions::declare(world, sample);
+}
+
+double Td::reward(std::int64_t agent, int o, int next) const {
+  return R_[at(agent * pairs() + o * config_.states + next)];
+}
+
+void Td::write(std::int64_t agent, int o, int next, Out s, int lane) const {
+  const int d = config_.dim;
+  for (int r = 0; r < d; ++r) {
+    const double here = phi_[at(o * d + r)], there = phi_[at(next * d + r)];
+    s.row(r)[lane] = here;
+    s.row(d + r)[lane] = config_.gamma * there;
+    if (k() > 0) s.row(2 * d + r)[lane] = (here + 0.5 * there) / 1.5;
+  }
+  s.row(2 * d + k())[lane] = reward(agent, o, next);
+  s.row(cell_row())[lane] = o * config_.states + next;
+}
+
+void Td::draw(const Draw& draw, Agents world, Out s) const {
+  const Lanes lanes = world.lanes;
+  const int S = config_.states;
+  double buffer[2 * kLanes];
+  const Out u{buffer, 2};
+  uniforms(draw.key, lanes, Purpose::kSample, 0, u);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::int64_t i = lanes.first + l;
+    if (config_.sampling == Sampling::kIndependent) {
+      const int pair = laws_.pick(i, u.p[l]);
+      write(i, pair / S, pair % S, s, l);
+      continue;
+    }
+    double& state = world.p[l];
+    if (state == 0) {  // from the stationary law
+      double sum = 0;
+      int o = 0;
+      while (o < S - 1 && u.row(1)[l] >= (sum += stationary(i, o))) ++o;
+      state = o + 1;
+    }
+    const int o = static_cast<int>(state) - 1;
+    const double* row = cumulative_[at(i)].data() + static_cast<std::ptrdiff_t>(o) * S;
+    const int next = categorical({row, at(S)}, u.p[l]);
+    write(i, o, next, s, l);
+    state = next + 1;
+  }
+}
+
+void Td::known(Lanes lanes, In s, Out b0) const {
+  double value[kLanes] = {};
+  for (int l = 0; l < lanes.count; ++l) value[l] = R0_[at(static_cast<int>(s.row(cell_row())[l]))];
+  table_lift(lanes, s, {value, 1}, b0);
+}
+
+void Td::outcome(Lanes lanes, int number, Out s) const {
+  fill(s, 0);
+  for (int l = 0; l < lanes.count; ++l)
+    write(lanes.first + l, number / config_.states, number % config_.states, s, l);
+}
+
+double Td::G_A() const { return 1 + config_.gamma; }  // |phi| = 1
+double Td::G_Phi() const { return k() > 0 ? 1 : 0; }  // |c| <= 1
+
+std::vector<double> Td::theta(std::int64_t agent) const {
+  if (k() == 0) return {};
+  const auto first = theta_.begin() + agent * config_.dim;
+  return {first, first + config_.dim};
+}
+
+}  // namespace affpcl

@@ -1,0 +1,39 @@
+// What every temporal-difference problem shares (sec:td, eq:bellman): a sample is a transition,
+//
+//   A(s) = phi (phi - gamma phi')',    b^i(s) = phi r,    Phi(s) = phi c'
+//
+// with phi the features of where it began, phi' of where it led (0 at the end of an episode), r the
+// agent's reward and c the reward features or channels, r = c' theta^i. The central objective is
+// then learnt from rewards, c (c' theta - r), or as a running mean of rewards per cell (apx:lfa).
+#pragma once
+
+#include "affpcl/problem/problem.h"
+
+namespace affpcl {
+
+class Transitions : public Problem {
+ public:
+  void declare(Layout& world, Layout& sample) const override;
+  void apply(Lanes lanes, In s, In x, Out Ax) const override;
+  void objective(Lanes lanes, In s, Out b) const override;
+  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
+  void cell(Lanes lanes, In s, Out index) const override;
+  void table_value(Lanes lanes, In s, In b, Out value) const override;
+  void table_lift(Lanes lanes, In s, In value, Out bhat) const override;
+
+ protected:
+  // Rows of a sample: phi, gamma phi' (0 at an end), c, r, cell.
+  In phi(In s) const { return {s.row(0), d_, s.width}; }
+  In next(In s) const { return {s.row(d_), d_, s.width}; }
+  In c(In s) const { return {s.row(2 * d_), k_, s.width}; }
+  const double* r(In s) const { return s.row(2 * d_ + k_); }
+  int cell_row() const { return 2 * d_ + k_ + 1; }
+  int rows() const { return cell_row() + 1; }
+  void set_shape(int d, int k) { d_ = d, k_ = k; }
+
+ private:
+  int d_ = 0, k_ = 0;
+};
+
+}  // namespace affpcl
