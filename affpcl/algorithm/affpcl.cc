@@ -8,7 +8,9 @@
 namespace affpcl {
 namespace {
 
-Out step_rows(Out all, int k, int d) { return {all.row(k * d), d}; }  // step k of K x d rows
+Out step_rows(Out all, int k, int d) {
+  return {all.row(k * d), d, all.lanes};
+}  // step k of K x d rows
 
 }  // namespace
 

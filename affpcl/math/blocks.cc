@@ -6,14 +6,14 @@
 namespace affpcl {
 namespace {
 
-// Calls f(row of a) with the row spread out if all agents share it, so that every loop below is
-// over 64 plain numbers.
+// Calls f(r, row of a) with the row spread out if all agents share it, so that every loop below is
+// over plain numbers.
 template <class F>
-void each_row(In a, F f) {
+void each_row(In a, int lanes, F f) {
   alignas(64) double spread[kLanes];
   for (int r = 0; r < a.rows; ++r) {
     if (a.width == 1) {
-      std::fill_n(spread, kLanes, a.p[r]);
+      std::fill_n(spread, lanes, a.p[r]);
       f(r, static_cast<const double*>(spread));
     } else {
       f(r, a.row(r));
@@ -49,7 +49,7 @@ Agents Store::block(std::int64_t b) const {
   return {lanes_of(b, agents_), data_.data() + b * rows_ * kLanes};
 }
 
-Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n}; }
+Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n, lanes_}; }
 
 double* Scratch::numbers(std::size_t n) {
   n = (n + 7) / 8 * 8;  // keeps every piece on a 64-byte line
@@ -61,42 +61,42 @@ double* Scratch::numbers(std::size_t n) {
 }
 
 void copy(In from, Out to) {
-  each_row(from, [&](int r, const double* a) { std::copy_n(a, kLanes, to.row(r)); });
+  each_row(from, to.lanes, [&](int r, const double* a) { std::copy_n(a, to.lanes, to.row(r)); });
 }
 
 void fill(Out to, double value) {
-  std::fill_n(to.p, static_cast<std::ptrdiff_t>(to.rows) * kLanes, value);
+  for (int r = 0; r < to.rows; ++r) std::fill_n(to.row(r), to.lanes, value);
 }
 
 void subtract(In a, In b, Out to) {
-  each_row(a, [&](int r, const double* x) {
+  each_row(a, to.lanes, [&](int r, const double* x) {
     double* y = to.row(r);
     if (b.width == 1) {
       const double v = b.p[r];
-      for (int l = 0; l < kLanes; ++l) y[l] = x[l] - v;
+      for (int l = 0; l < to.lanes; ++l) y[l] = x[l] - v;
     } else {
       const double* v = b.row(r);
-      for (int l = 0; l < kLanes; ++l) y[l] = x[l] - v[l];
+      for (int l = 0; l < to.lanes; ++l) y[l] = x[l] - v[l];
     }
   });
 }
 
 void add_scaled(Out y, double a, In x) {
-  each_row(x, [&](int r, const double* v) {
+  each_row(x, y.lanes, [&](int r, const double* v) {
     double* w = y.row(r);
-    for (int l = 0; l < kLanes; ++l) w[l] += a * v[l];
+    for (int l = 0; l < y.lanes; ++l) w[l] += a * v[l];
   });
 }
 
 void descend(Out x, In step, In g) {
-  each_row(step, [&](int, const double* alpha) {
+  each_row(step, x.lanes, [&](int, const double* alpha) {
     for (int r = 0; r < x.rows; ++r) {
       double* w = x.row(r);
       const double* v = g.row(r);
       if (g.width == 1) {
-        for (int l = 0; l < kLanes; ++l) w[l] -= alpha[l] * v[0];
+        for (int l = 0; l < x.lanes; ++l) w[l] -= alpha[l] * v[0];
       } else {
-        for (int l = 0; l < kLanes; ++l) w[l] -= alpha[l] * v[l];
+        for (int l = 0; l < x.lanes; ++l) w[l] -= alpha[l] * v[l];
       }
     }
   });
@@ -104,9 +104,9 @@ void descend(Out x, In step, In g) {
 
 void squared_distance(In a, In b, Out one_row) {
   double* sum = one_row.row(0);
-  std::fill_n(sum, kLanes, 0.0);
-  each_row(a, [&](int r, const double* x) {
-    for (int l = 0; l < kLanes; ++l) {
+  std::fill_n(sum, one_row.lanes, 0.0);
+  each_row(a, one_row.lanes, [&](int r, const double* x) {
+    for (int l = 0; l < one_row.lanes; ++l) {
       const double diff = x[l] - b.at(r, l);
       sum[l] += diff * diff;
     }

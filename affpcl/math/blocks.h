@@ -23,6 +23,8 @@ struct Lanes {  // which agents a block holds
   int count;  // at most kLanes
 };
 
+inline int lanes_to_write(int count) { return (count + 15) / 16 * 16; }
+
 // rows x width numbers, read only. Width 1 is one column that all agents of the block share (x^c,
 // theta^c).
 struct In {
@@ -36,6 +38,7 @@ struct In {
 struct Out {  // rows x 64 numbers to write
   double* p = nullptr;
   int rows = 0;
+  int lanes = kLanes;  // that are written, a multiple of 16: few agents need no work on the rest
   double* row(int r) const { return p + static_cast<std::ptrdiff_t>(r) * kLanes; }
   operator In() const { return {p, rows, kLanes}; }  // NOLINT: what was written can be read
 };
@@ -81,7 +84,9 @@ class SumLayout {
 struct Agents {  // the declared state of one block
   Lanes lanes{};
   double* p = nullptr;
-  Out operator[](Field f) const { return {p + static_cast<std::ptrdiff_t>(f.at) * kLanes, f.rows}; }
+  Out operator[](Field f) const {
+    return {p + static_cast<std::ptrdiff_t>(f.at) * kLanes, f.rows, lanes_to_write(lanes.count)};
+  }
 };
 
 struct Centre {  // the declared central state; one column
@@ -140,11 +145,13 @@ class Scratch {
  public:
   Out rows(int n);                 // n x 64, not cleared
   double* numbers(std::size_t n);  // n, not cleared
-  void clear() { chunk_ = 0, used_ = 0; }
+  // Takes all back; from now on rows are for a block of so many agents.
+  void clear(int agents = kLanes) { chunk_ = 0, used_ = 0, lanes_ = lanes_to_write(agents); }
 
  private:
   std::vector<Buffer> chunks_;
   std::size_t chunk_ = 0, used_ = 0;
+  int lanes_ = kLanes;
 };
 
 // Row arithmetic. An In of width 1 is spread over the lanes.

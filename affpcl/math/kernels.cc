@@ -22,7 +22,7 @@ inline int Width() { return static_cast<int>(hn::Lanes(D())); }
 
 // Four rows by two vectors at a time: eight accumulators stay in registers and hide the latency of
 // the multiply-add.
-void Matvec(const double* A, int rows, int cols, const double* x, double* y) {
+void Matvec(const double* A, int rows, int cols, const double* x, double* y, int lanes) {
   const D d;
   const int N = Width();
   int r = 0;
@@ -32,7 +32,7 @@ void Matvec(const double* A, int rows, int cols, const double* x, double* y) {
     const double* a2 = a1 + cols;
     const double* a3 = a2 + cols;
     double* y0 = y + static_cast<std::ptrdiff_t>(r) * kLanes;
-    for (int l = 0; l < kLanes; l += 2 * N) {
+    for (int l = 0; l < lanes; l += 2 * N) {
       V p0 = hn::Zero(d), p1 = p0, p2 = p0, p3 = p0, q0 = p0, q1 = p0, q2 = p0, q3 = p0;
       for (int c = 0; c < cols; ++c) {
         const V u = hn::Load(d, x + c * kLanes + l), v = hn::Load(d, x + c * kLanes + l + N);
@@ -52,28 +52,26 @@ void Matvec(const double* A, int rows, int cols, const double* x, double* y) {
   for (; r < rows; ++r) {
     const double* a = A + static_cast<std::ptrdiff_t>(r) * cols;
     double* out = y + static_cast<std::ptrdiff_t>(r) * kLanes;
-    for (int l = 0; l < kLanes; l += 4 * N) {
-      V p0 = hn::Zero(d), p1 = p0, p2 = p0, p3 = p0;
+    for (int l = 0; l < lanes; l += 2 * N) {
+      V p0 = hn::Zero(d), p1 = p0;
       for (int c = 0; c < cols; ++c) {
         const double* u = x + c * kLanes + l;
         const V b = hn::Set(d, a[c]);
         p0 = hn::MulAdd(b, hn::Load(d, u), p0), p1 = hn::MulAdd(b, hn::Load(d, u + N), p1);
-        p2 = hn::MulAdd(b, hn::Load(d, u + 2 * N), p2),
-        p3 = hn::MulAdd(b, hn::Load(d, u + 3 * N), p3);
       }
       hn::Store(p0, d, out + l), hn::Store(p1, d, out + l + N);
-      hn::Store(p2, d, out + l + 2 * N), hn::Store(p3, d, out + l + 3 * N);
     }
   }
 }
 
-void RankOne(const double* s, const double* y, int rows, int y_width, double eps, double* out) {
+void RankOne(const double* s, const double* y, int rows, int y_width, double eps, double* out,
+             int lanes) {
   const D d;
   const int N = Width();
   const auto row = [&](int r, int l) {
     return y_width == 1 ? hn::Set(d, y[r]) : hn::Load(d, y + r * kLanes + l);
   };
-  for (int l = 0; l < kLanes; l += N) {
+  for (int l = 0; l < lanes; l += N) {
     V dot = hn::Zero(d);
     for (int r = 0; r < rows; ++r)
       dot = hn::MulAdd(hn::Load(d, s + r * kLanes + l), row(r, l), dot);
@@ -125,11 +123,11 @@ void AddProduct(const double* psi, int p, const double* g, int dim, double* M) {
 }
 
 void MixtureExp(double* rows, int count, const double* bias, const double* weight,
-                const double* shift, double* Z) {
+                const double* shift, double* Z, int lanes) {
   const D d;
   const int N = Width();
   const V most = hn::Set(d, 700.0);  // exp overflows above 709
-  for (int l = 0; l < kLanes; l += N) {
+  for (int l = 0; l < lanes; l += N) {
     const V own = hn::Load(d, shift + l);
     V z = hn::Zero(d);
     for (int e = 0; e < count; ++e) {
@@ -181,11 +179,11 @@ void use_instruction_set(std::string_view name) {
 namespace kernels {
 
 void matvec(const double* A, int rows, int cols, In x, Out y) {
-  HWY_DYNAMIC_DISPATCH(Matvec)(A, rows, cols, x.p, y.p);
+  HWY_DYNAMIC_DISPATCH(Matvec)(A, rows, cols, x.p, y.p, y.lanes);
 }
 
 void rank_one(In s, In y, double eps, Out out) {
-  HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y.p, s.rows, y.width, eps, out.p);
+  HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y.p, s.rows, y.width, eps, out.p, out.lanes);
 }
 
 double lane_sum(const double* x, int count) {
@@ -215,7 +213,7 @@ void add_product(In psi, In g, int count, double* M) {
 }
 
 void mixture_exp(Out rows, const double* bias, const double* weight, In shift, Out Z) {
-  HWY_DYNAMIC_DISPATCH(MixtureExp)(rows.p, rows.rows, bias, weight, shift.p, Z.p);
+  HWY_DYNAMIC_DISPATCH(MixtureExp)(rows.p, rows.rows, bias, weight, shift.p, Z.p, Z.lanes);
 }
 
 }  // namespace kernels

@@ -5,7 +5,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "affpcl/base/error.h"
@@ -127,17 +127,20 @@ Matrix next_features(const Mdp& mdp, const MatrixView& phi, std::span<const doub
   return matrix("P", mdp.P, mdp.pairs(), mdp.states) * mean;
 }
 
-// phi' W (phi - gamma next) x = phi' W r
-Vector fixed_point(const MatrixView& phi, const Matrix& next, const VectorView& w,
-                   const VectorView& r, double gamma) {
+// phi' W (phi - gamma next) x = phi' W r; none if that has no unique solution.
+std::optional<Vector> fixed_point(const MatrixView& phi, const Matrix& next, const VectorView& w,
+                                  const VectorView& r, double gamma) {
   const Matrix weighted = w.asDiagonal() * phi;
   const Eigen::FullPivLU<Matrix> lu(weighted.transpose() * (phi - gamma * next));
-  if (!lu.isInvertible())
-    throw BadInput(fmt::format(
-        "the projected fixed point is not unique: the {} features are dependent on the {} rows of "
-        "positive weight",
-        phi.cols(), (w.array() > 0).count()));
+  if (!lu.isInvertible()) return {};
   return lu.solve(weighted.transpose() * r);
+}
+
+[[noreturn]] void refuse_features(const Basis& basis, std::span<const double> weights) {
+  throw BadInput(fmt::format(
+      "the projected fixed point is not unique: the {} features are dependent on the {} rows of "
+      "positive weight",
+      basis.dim, weights.size() - unvisited(weights).size()));
 }
 
 // The law of (s, a) while the policy acts.
@@ -228,9 +231,9 @@ Chain under_policy(const Mdp& mdp, std::span<const double> pi) {
   expect_size("P", mdp.P.size(), std::int64_t{mdp.pairs()} * mdp.states);
   Chain chain{mdp.states, std::vector<double>(at(mdp.states) * at(mdp.states))};
   for (int s = 0; s < mdp.states; ++s) {
-    const MatrixView P(mdp.P.data() + at(s * mdp.actions) * at(mdp.states), mdp.actions,
+    const MatrixView P(mdp.P.data() + at(s) * at(mdp.actions) * at(mdp.states), mdp.actions,
                        mdp.states);
-    const VectorView p(pi.data() + at(s * mdp.actions), mdp.actions);
+    const VectorView p(pi.data() + at(s) * at(mdp.actions), mdp.actions);
     Eigen::Map<Vector>(chain.P.data() + at(s) * at(mdp.states), mdp.states) = P.transpose() * p;
   }
   return chain;
@@ -289,7 +292,7 @@ std::vector<double> policy_iteration(const Mdp& mdp) {
         1e-13 * vector("q", q, mdp.pairs()).lpNorm<Eigen::Infinity>() / (1 - mdp.gamma);
     bool changed = false;
     for (int s = 0; s < mdp.states; ++s) {
-      const double* row = q.data() + s * mdp.actions;
+      const double* row = q.data() + at(s) * at(mdp.actions);
       const int best = static_cast<int>(std::max_element(row, row + mdp.actions) - row);
       if (row[best] > row[action[at(s)]] + rounding) action[at(s)] = best, changed = true;
     }
@@ -347,39 +350,97 @@ std::vector<double> projected_fixed_point(const Basis& basis, std::span<const do
   check_chain("chain", chain);
   check_finite("rewards", r);
   check_gamma("TD", gamma);
-  return plain(fixed_point(phi, matrix("P", chain.P, basis.rows, basis.rows) * phi,
-                           vector("weights", weights, basis.rows), vector("r", r, basis.rows),
-                           gamma));
+  const std::optional<Vector> x =
+      fixed_point(phi, matrix("P", chain.P, basis.rows, basis.rows) * phi,
+                  vector("weights", weights, basis.rows), vector("r", r, basis.rows), gamma);
+  if (!x) refuse_features(basis, weights);
+  return plain(*x);
 }
 
-// x moves by `step` of the way to its policy's fixed point; the step shrinks whenever the way got
-// longer (at low temperature the policies answer each other in turns) and grows back slowly.
+namespace {
+
+// The map whose fixed point is sought: the way from x to the projected fixed point under the policy
+// of x.
+class SarsaMap {
+ public:
+  SarsaMap(const Mdp& mdp, const Basis& basis, double temperature)
+      : mdp_(mdp), phi_(features(basis)), temperature_(temperature) {}
+
+  // None where the policy hardly ever takes some actions and the fixed point is lost in rounding.
+  std::optional<Vector> way(const Vector& x) const {
+    const std::vector<double> pi = softmax_policy(mdp_.actions, plain(phi_ * x), temperature_);
+    const std::vector<double> law = pair_law(mdp_, pi);
+    std::optional<Vector> to =
+        fixed_point(phi_, next_features(mdp_, phi_, pi), vector("law", law, mdp_.pairs()),
+                    vector("R", mdp_.R, mdp_.pairs()), mdp_.gamma);
+    if (to) *to -= x;
+    return to;
+  }
+
+  // Where the way vanishes if it is linear near x.
+  std::optional<Vector> newton(const Vector& x, const Vector& here) const {
+    Matrix J(x.size(), x.size());
+    for (int c = 0; c < x.size(); ++c) {
+      const double h = 1e-6 * (1 + std::abs(x(c)));
+      Vector aside = x;
+      aside(c) += h;
+      const std::optional<Vector> there = way(aside);
+      if (!there) return {};
+      J.col(c) = (*there - here) / h;
+    }
+    return x - J.partialPivLu().solve(here);
+  }
+
+ private:
+  const Mdp& mdp_;
+  MatrixView phi_;
+  double temperature_;
+};
+
+double largest(const Vector& x) { return x.lpNorm<Eigen::Infinity>(); }
+
+}  // namespace
+
+// From 0, x moves by `step` of its way; the step shrinks when the way turns round (at low
+// temperature the policies answer each other in turns) or is lost. Newton's steps, tried now and
+// then and kept while they are short and halve the way, finish what that does slowly.
 std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double temperature) {
-  constexpr int kIterations = 10'000;
+  constexpr int kCycles = 100, kSteps = 50;
   constexpr double kTolerance = 1e-12;
   check_mdp("mdp", mdp);
   check_temperature(temperature);
   expect_size("features", basis.phi.size(), std::int64_t{mdp.pairs()} * basis.dim);
-  const MatrixView phi = features(basis);
-  const VectorView R(mdp.R.data(), mdp.pairs());
+  const SarsaMap map(mdp, basis, temperature);
   Vector x = Vector::Zero(basis.dim);
-  double step = 1, before = std::numeric_limits<double>::infinity();
-  for (int k = 0; k < kIterations; ++k) {
-    const std::vector<double> pi = softmax_policy(mdp.actions, plain(phi * x), temperature);
-    const std::vector<double> law = pair_law(mdp, pi);
-    const Vector way = fixed_point(phi, next_features(mdp, phi, pi),
-                                   vector("law", law, mdp.pairs()), R, mdp.gamma) -
-                       x;
-    const double length = way.lpNorm<Eigen::Infinity>();
-    if (length <= kTolerance * (1 + x.lpNorm<Eigen::Infinity>())) return plain(x + way);
-    step = length >= before ? std::max(step / 2, 1e-3) : std::min(1.0, step * 1.05);
-    before = length;
-    x += step * way;
+  const std::optional<Vector> first = map.way(x);
+  if (!first) refuse_features(basis, std::vector<double>(at(mdp.pairs()), 1.0));
+  Vector way = *first;
+  const auto done = [&] { return largest(way) <= kTolerance * (1 + largest(x)); };
+  double step = 1;
+  for (int cycle = 0; cycle < kCycles; ++cycle) {
+    for (int k = 0; k < kSteps && !done(); ++k) {
+      const std::optional<Vector> next = map.way(x + step * way);
+      if (!next) {
+        step /= 2;
+        continue;
+      }
+      x += step * way;
+      step = next->dot(way) < 0 ? std::max(step / 2, 0.01) : std::min(step * 1.1, 1.0);
+      way = *next;
+    }
+    while (!done()) {
+      const std::optional<Vector> there = map.newton(x, way);
+      if (!there || !(largest(*there - x) <= 0.1 * (1 + largest(x)))) break;  // or not finite
+      const std::optional<Vector> next = map.way(*there);
+      if (!next || largest(*next) > largest(way) / 2) break;
+      x = *there;
+      way = *next;
+    }
+    if (done()) return plain(x);
   }
   throw Failure(
-      fmt::format("no fixed point of SARSA at temperature {} after {} iterations: the last one "
-                  "still moved by {}",
-                  temperature, kIterations, before));
+      fmt::format("no fixed point of SARSA at temperature {}: after {} steps x still moves by {}",
+                  temperature, kCycles * kSteps, largest(way)));
 }
 
 }  // namespace affpcl

@@ -37,7 +37,7 @@ void check_mdp(std::string_view name, const Mdp& mdp);
 
 // --- chains
 
-// The stationary law, each entry to full relative precision; 0 where the chain does not return to.
+// The stationary law, each entry to full relative precision; 0 where the chain does not stay.
 // BadInput if there is more than one (two or more closed classes; it names a state of two of them).
 std::vector<double> stationary(const Chain& chain);
 std::vector<int> unvisited(std::span<const double> law);  // states of probability 0
@@ -73,7 +73,7 @@ std::vector<double> projected_fixed_point(const Basis& basis, std::span<const do
                                           double gamma);
 
 // What SARSA tends to while it acts by softmax(phi x / temperature): x is the projected fixed point
-// under its own policy, to 1e-12. Failure if damped iteration does not get there.
+// under its own policy, to 1e-12. Failure if iteration from 0 does not get there.
 std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double temperature);
 
 // --- generated at random (mdp_generate.cc). An agent's draws do not depend on how far it departs

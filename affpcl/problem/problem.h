@@ -134,6 +134,11 @@ class Problem {
   virtual std::vector<double> start_xc() const;                   // x^c_0
   virtual std::vector<double> start_thetac() const;               // theta^c_0
 
+  // Where agents and unknowns have names (recorded data), the solutions themselves are of interest
+  // and are written out.
+  virtual std::vector<std::string> agent_names() const { return {}; }
+  virtual std::vector<std::string> unknown_names() const { return {}; }
+
   const Truth* truth() const { return truth_.xc.empty() ? nullptr : &truth_; }
   // Squared error of each agent's x, one row. Only where there is a truth.
   virtual void error(Lanes lanes, In x, Out one_row) const;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/kernels.h"
 
 namespace affpcl {
 namespace {
@@ -32,23 +33,35 @@ struct Column {
   const double* p;
 };
 
-// The stationary law of a chain, in place (Grassmann, Taksar and Heyman): no differences, so no
-// cancellation. P is destroyed.
-void stationary_in_place(double* P, int S, double* pi) {
+// The stationary law of every lane's chain, in place (Grassmann, Taksar and Heyman): no
+// differences, so no cancellation. P is [S * S] rows and is destroyed.
+void stationary_in_place(Out P, int S, int lanes, Out pi) {
+  const auto entry = [&](int i, int j) { return P.row(i * S + j); };
+  double sum[kLanes];
   for (int n = S - 1; n > 0; --n) {
-    double leave = 0;
-    for (int j = 0; j < n; ++j) leave += P[n * S + j];
-    for (int i = 0; i < n; ++i) P[i * S + n] /= leave;
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) P[i * S + j] += P[i * S + n] * P[n * S + j];
+    std::fill_n(sum, lanes, 0.0);
+    for (int j = 0; j < n; ++j)
+      for (int l = 0; l < lanes; ++l) sum[l] += entry(n, j)[l];
+    for (int i = 0; i < n; ++i) {
+      double* in = entry(i, n);
+      for (int l = 0; l < lanes; ++l) in[l] /= sum[l];
+      for (int j = 0; j < n; ++j) {
+        const double* out = entry(n, j);
+        double* to = entry(i, j);
+        for (int l = 0; l < lanes; ++l) to[l] += in[l] * out[l];
+      }
+    }
   }
-  double sum = pi[0] = 1;
+  fill(pi, 0);
+  std::fill_n(pi.row(0), lanes, 1.0);
+  std::fill_n(sum, lanes, 1.0);
   for (int n = 1; n < S; ++n) {
-    pi[n] = 0;
-    for (int i = 0; i < n; ++i) pi[n] += pi[i] * P[i * S + n];
-    sum += pi[n];
+    for (int i = 0; i < n; ++i)
+      for (int l = 0; l < lanes; ++l) pi.row(n)[l] += pi.row(i)[l] * entry(i, n)[l];
+    for (int l = 0; l < lanes; ++l) sum[l] += pi.row(n)[l];
   }
-  for (int n = 0; n < S; ++n) pi[n] /= sum;
+  for (int n = 0; n < S; ++n)
+    for (int l = 0; l < lanes; ++l) pi.row(n)[l] /= sum[l];
 }
 
 // stationary(o) pi(a|o)
@@ -74,25 +87,32 @@ class Sarsa::Law final : public Occupancy {
   void visit(Lanes, In s, Out index) const override { copy({s.row(kState), 1}, index); }
 
   void law(Lanes lanes, In x, In visits, Scratch& scratch, Out q) const override {
-    const int S = problem_.config_.states, A = problem_.config_.actions;
-    double* pi = scratch.numbers(at(S * A));
-    double* chain = scratch.numbers(at(S * S));
-    double* state = scratch.numbers(at(S));
-    for (int l = 0; l < lanes.count; ++l) {
-      const Column own(x, l);
-      for (int o = 0; o < S; ++o) problem_.policy(o, own.p, pi + o * A);
-      if (!exact_) {
-        for (int c = 0; c < S * A; ++c) q.row(c)[l] = visits.row(c / A)[l] * pi[c];
-        continue;
+    const int S = problem_.config_.states, A = problem_.config_.actions, n = lanes.count;
+    const Out pi = scratch.rows(S * A);
+    problem_.policies(x, scratch, pi);
+    if (!exact_) {
+      for (int c = 0; c < S * A; ++c)
+        for (int l = 0; l < n; ++l) q.row(c)[l] = visits.row(c / A)[l] * pi.row(c)[l];
+      return;
+    }
+    const Out chain = scratch.rows(S * S), state = scratch.rows(S);
+    const In P = problem_.kernels_.block(lanes.first / kLanes)[{0, S * A * S}];
+    fill(chain, 0);
+    for (int c = 0; c < S * A; ++c)
+      for (int next = 0; next < S; ++next) {
+        double* to = chain.row(c / A * S + next);
+        const double* p = P.row(c * S + next);
+        for (int l = 0; l < n; ++l) to[l] += pi.row(c)[l] * p[l];
       }
-      const double* P = problem_.mdp(lanes.first + l).P.data();
-      std::fill_n(chain, S * S, 0.0);
-      for (int c = 0; c < S * A; ++c)
-        for (int next = 0; next < S; ++next) chain[c / A * S + next] += pi[c] * P[c * S + next];
-      stationary_in_place(chain, S, state);
-      for (int c = 0; c < S * A; ++c)
-        for (int next = 0; next < S; ++next)
-          q.row(c * S + next)[l] = state[c / A] * pi[c] * P[c * S + next];
+    stationary_in_place(chain, S, n, state);
+    for (int c = 0; c < S * A; ++c) {
+      double pair[kLanes];
+      for (int l = 0; l < n; ++l) pair[l] = state.row(c / A)[l] * pi.row(c)[l];
+      for (int next = 0; next < S; ++next) {
+        const double* p = P.row(c * S + next);
+        double* to = q.row(c * S + next);
+        for (int l = 0; l < n; ++l) to[l] = pair[l] * p[l];
+      }
     }
   }
 
@@ -193,6 +213,13 @@ Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) 
         cumulative_.back()[at(c * S + next)] += cumulative_.back()[at(c * S + next - 1)];
     mdps_.push_back(std::move(mdp));
   }
+  cooled_ = basis_.phi;
+  for (double& x : cooled_) x /= config.temperature;
+  zeros_.assign(at(A), 0.0), ones_.assign(at(A), 1.0);
+  kernels_ = Store(C * S, n);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int c = 0; c < C * S; ++c)
+      kernels_.block(i / kLanes)[{c, 1}].p[i % kLanes] = mdp(i).P[at(c)];
   laws_.push_back(std::make_unique<Law>(*this, false));
   laws_.push_back(std::make_unique<Law>(*this, true));
   solve_truth();
@@ -217,10 +244,26 @@ void Sarsa::declare(Layout& world, Layout& sample) const {
 }
 
 double Sarsa::value(int cell, const double* x) const {
-  double sum = 0;
   const double* f = phi(cell);
-  for (int r = 0; r < config_.dim; ++r) sum += f[r] * x[r];
-  return sum;
+  double sum[4] = {};
+  int r = 0;
+  for (; r + 4 <= config_.dim; r += 4)
+    for (int k = 0; k < 4; ++k) sum[k] += f[r + k] * x[r + k];
+  for (; r < config_.dim; ++r) sum[0] += f[r] * x[r];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+// pi(a|o) of every agent's x at every state, [states * actions] rows.
+void Sarsa::policies(In x, Scratch& scratch, Out pi) const {
+  const int A = config_.actions;
+  const Out Z = scratch.rows(1);
+  kernels::matvec(cooled_.data(), cells(), config_.dim, x, pi);
+  for (int o = 0; o < config_.states; ++o) {
+    const Out q{pi.row(o * A), A, pi.lanes};
+    kernels::mixture_exp(q, zeros_.data(), ones_.data(), {q.p, 1}, Z);  // against the first action
+    for (int a = 0; a < A; ++a)
+      for (int l = 0; l < pi.lanes; ++l) q.row(a)[l] /= Z.p[l];
+  }
 }
 
 void Sarsa::policy(int state, const double* x, double* pi) const {

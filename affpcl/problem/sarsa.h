@@ -73,7 +73,8 @@ class Sarsa final : public Problem {
     return static_cast<int>(s.row(kState)[lane]) * config_.actions +
            static_cast<int>(s.row(kAction)[lane]);
   }
-  double value(int cell, const double* x) const;              // phi' x
+  double value(int cell, const double* x) const;  // phi' x
+  void policies(In x, Scratch& scratch, Out pi) const;
   void policy(int state, const double* x, double* pi) const;  // [actions]
   int act(int state, const double* x, double u) const;        // the action that u chooses
   void error(Error which, Lanes lanes, In x, double* row) const;
@@ -83,6 +84,9 @@ class Sarsa final : public Problem {
   Basis basis_;
   std::vector<Mdp> mdps_;
   std::vector<std::vector<double>> cumulative_;  // of P^i
+  Store kernels_;                                // the same as rows, P^i(o'|o, a)
+  std::vector<double> cooled_;                   // phi / temperature
+  std::vector<double> zeros_, ones_;             // one per action
   std::vector<double> R0_;                       // [cells], mean over agents
   Store q_target_;                               // per agent: theta_q, d rows
   std::vector<std::vector<double>> q_star_;      // [agents][cells]

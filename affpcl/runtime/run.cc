@@ -152,9 +152,9 @@ void Run::round(Group& group, Member& m, int steps) {
   const Algorithm& algorithm = *m.method.algorithm;
   const Centre centre = centre_of(m);
   const Mean mean{m.mean.data()};
-  const auto context = [&](int worker) {
+  const auto context = [&](int worker, int agents = kLanes) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
-    scratch.clear();
+    scratch.clear(agents);
     return Round{problem_, m.method.step, step_,
                  steps,    scratch,       {options_.seed, options_.replicate, 0}};
   };
@@ -164,8 +164,8 @@ void Run::round(Group& group, Member& m, int steps) {
         m.total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
           blocks(leaf, [&](std::int64_t b) {
             const Agents agents = m.agents.block(b);
-            algorithm.contribute(context(worker), batch_of(group, b, steps), agents, centre,
-                                 Message(numbers, agents.lanes));
+            algorithm.contribute(context(worker, agents.lanes.count), batch_of(group, b, steps),
+                                 agents, centre, Message(numbers, agents.lanes));
           });
         });
     for (std::size_t k = 0; k < m.mean.size(); ++k)
@@ -192,7 +192,8 @@ void Run::round(Group& group, Member& m, int steps) {
       m.error_total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
         blocks(leaf, [&](std::int64_t b) {
           const Agents agents = m.agents.block(b);
-          algorithm.update(context(worker), batch_of(group, b, steps), agents, centre, mean);
+          algorithm.update(context(worker, agents.lanes.count), batch_of(group, b, steps), agents,
+                           centre, mean);
           if (options_.iterate != RunOptions::Iterate::kLast) {
             const In x = algorithm.solution(agents, centre);
             const Out average = m.averaged.block(b)[{0, shape_.d}];
@@ -281,6 +282,10 @@ const std::vector<Record>& Run::finish() {
     const Store& errors = count > 0 ? m.tail : m.error;
     for (std::int64_t i = 0; i < shape_.agents; ++i)
       r.agent_mse.push_back(errors.block(i / kLanes)[kOneRow].p[i % kLanes] / std::max(count, 1.0));
+    if (!problem_.agent_names().empty())
+      for (std::int64_t i = 0; i < shape_.agents; ++i)
+        for (int k = 0; k < shape_.d; ++k)
+          r.solution.push_back(scored(m, i / kLanes).at(k, static_cast<int>(i % kLanes)));
     for (int e = 0; e < more_; ++e) {
       double sum = 0;
       for (std::int64_t i = 0; i < shape_.agents; ++i)

@@ -55,7 +55,8 @@ struct Record {
   std::int64_t diverged_at = -1;  // the step at which the run was given up; -1: never
   std::int64_t sent = 0;          // numbers per agent and round that enter the sum
   Traffic published = {};         // as the method's authors send them; 0: the same
-  std::vector<double> more;  // the problem's other measures of error, mean over agents and tail
+  std::vector<double> more;      // the problem's other measures of error, mean over agents and tail
+  std::vector<double> solution;  // [agents][d], where agents have names
   std::vector<std::vector<double>> tallies;  // what the method reports, by tally and agent
   double seconds = 0;
 };

@@ -162,11 +162,27 @@ std::string agents_csv(const StudyResult& result) {
   return out;
 }
 
+std::string solutions_csv(const StudyResult& result) {
+  std::string out;
+  for (const SettingResult& s : result.settings)
+    for (const MethodResult& m : s.methods)
+      for (std::size_t j = 0; j < m.solution.size(); ++j) {
+        const std::size_t d = s.unknown_names.size();
+        if (out.empty()) out = header(result, "method,agent,name,unknown,value");
+        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{}\n", place(s), csv_field(m.name),
+                       j / d, csv_field(s.agent_names[j / d]), csv_field(s.unknown_names[j % d]),
+                       number(m.solution[j]));
+      }
+  return out;
+}
+
 void write_results(ResultFolder& folder, const Study& study, const StudyResult& result,
                    const std::string& command) {
   folder.add("summary.json", summary_json(study, result, command));
   folder.add("curves.csv", curves_csv(result));
   folder.add("agents.csv", agents_csv(result));
+  if (const std::string solutions = solutions_csv(result); !solutions.empty())
+    folder.add("solutions.csv", solutions);
   folder.commit();
 }
 

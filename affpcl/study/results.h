@@ -11,8 +11,9 @@ namespace affpcl {
 std::string summary_json(const Study& study, const StudyResult& result, const std::string& command);
 std::string curves_csv(const StudyResult& result);
 std::string agents_csv(const StudyResult& result);
+std::string solutions_csv(const StudyResult& result);  // empty where agents have no names
 
-// All three, at once or not at all.
+// All of them, at once or not at all.
 void write_results(ResultFolder& folder, const Study& study, const StudyResult& result,
                    const std::string& command);
 

@@ -168,6 +168,8 @@ class Runner {
     c.replicates[number] = {running->finish(), running->step()};
     curve_agents_[setting] = run.curve_agents;
     error_names_[setting] = problem->more_errors();
+    result_.settings[setting].agent_names = problem->agent_names();
+    result_.settings[setting].unknown_names = problem->unknown_names();
     if (running->done() && --c.left == 0) summarise(setting);
   }
 
@@ -242,6 +244,10 @@ class Runner {
              against(error, m)});
       }
       conclude(spec.methods[m], m, chosen, result);
+      result.solution.assign(chosen.front()->records[m].solution.size(), 0.0);
+      for (std::size_t j = 0; j < result.solution.size(); ++j)
+        result.solution[j] =
+            mean(over([&](const Replicate& r) { return r.records[m].solution[j]; }));
       if (!used.empty()) {
         const std::vector<std::int64_t>& agents = curve_agents_[setting];
         for (std::size_t which = 0; which <= agents.size(); ++which) {

@@ -46,6 +46,8 @@ struct MethodResult {
   std::vector<AgentResult> agents;
   std::vector<Curve> curves;
   std::vector<ErrorResult> errors;
+  std::vector<double>
+      solution;  // [agents][unknowns], mean over replicates, where agents have names
   std::vector<std::string> columns;
   Alarm alarm;
   std::int64_t sent = 0;   // numbers per agent and round, each way
@@ -58,6 +60,7 @@ struct SettingResult {
   std::int64_t replicates = 0;  // that were run
   std::int64_t used = 0;        // of them, those in which no method diverged
   std::vector<std::pair<std::string, std::int64_t>> diverged;  // replicates, by method
+  std::vector<std::string> agent_names, unknown_names;         // where they have any
   std::int64_t steps = 0;  // done; fewer than asked for where the run was interrupted early
   std::vector<MethodResult> methods;
 };
