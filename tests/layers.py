@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-LAYERS = "base math random problem density algorithm runtime data fit study".split()
+LAYERS = "base math random data problem density algorithm runtime fit study".split()
 OUTSIDE = ("cli", "examples", "bench", "python")
 
 STANDARD = set("""

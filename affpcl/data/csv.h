@@ -1,0 +1,83 @@
+// CSV files row by row: RFC 4180 with quoted fields, read once from front to back, so that a pipe
+// will do and the longest file needs a buffer only. Every complaint is a BadInput of one sentence
+// that names the file, the line, the column and the value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affpcl {
+
+// A finite number that fills all of `field` (spaces around it and a leading + are fine), else none.
+std::optional<double> parse_number(std::string_view field);
+
+// Blank, NA, NaN or ?, in any case.
+bool is_missing(std::string_view field);
+
+// "PATH, line 7, column 'age': 'x' is not a number", where `what` is what follows the value.
+std::string csv_complaint(const std::string& path, std::int64_t line, std::string_view column,
+                          std::string_view value, std::string_view what);
+
+// "PATH has no column 'agnet'; did you mean 'agent'?"
+std::string csv_lacks_column(const std::string& path, std::string_view name,
+                             std::span<const std::string> names);
+
+// One row at a time. The first line that is not blank holds the names of the columns, and decides
+// whether comma, semicolon or tab separates. A byte order mark, any line ends and blank lines are
+// fine. Spaces around a field are dropped unless they are inside its quotes.
+class CsvReader {
+ public:
+  explicit CsvReader(std::string path);  // reads the header
+  ~CsvReader();
+  CsvReader(const CsvReader&) = delete;
+  CsvReader& operator=(const CsvReader&) = delete;
+
+  const std::string& path() const { return path_; }
+  char separator() const { return separator_; }
+  // A column without a name is called "column 3".
+  const std::vector<std::string>& header() const { return header_; }
+  // The index of the column called `name`; BadInput, with the nearest name, if there is none.
+  std::size_t column(std::string_view name) const;
+
+  // The next row that is not blank; false at the end. It has as many fields as the header.
+  bool next();
+  std::span<const std::string_view> fields() const { return fields_; }  // until the next next()
+  std::int64_t line() const { return line_; }  // where the row begins; the file begins with line 1
+
+  std::int64_t size() const;  // bytes of the file; 0 where there is no telling (a pipe)
+  std::int64_t position() const { return consumed_ + static_cast<std::int64_t>(begin_); }
+  bool rewind();  // to the first row; false where that cannot be done (a pipe)
+
+  // Throws csv_complaint about a field of the current row.
+  [[noreturn]] void refuse(std::size_t column, std::string_view what) const;
+
+ private:
+  void read_header();
+  void detect_separator();
+  bool record();
+  bool scan();
+  void refill();
+  [[noreturn]] void fail(std::int64_t line, std::string_view what) const;
+  [[noreturn]] void not_text(std::int64_t line) const;
+  [[noreturn]] void too_long() const;
+
+  std::string path_;
+  int file_ = -1;
+  char separator_ = ',';
+  std::vector<std::string> header_;
+  std::vector<std::string_view> fields_;
+  std::vector<std::size_t> escaped_;  // fields that hold doubled quotes
+  std::vector<char> buffer_;          // [begin_, end_) is unread; a zero byte follows it
+  std::size_t begin_ = 0, end_ = 0;
+  std::int64_t consumed_ = 0;                 // bytes that left the buffer
+  std::int64_t line_ = 1, next_line_ = 1;     // of this row, and of the one after it
+  std::int64_t rows_at_ = 0, rows_line_ = 1;  // where the first row begins
+  bool at_end_ = false;                       // the file has no more bytes
+  bool blank_ = false;                        // the record just scanned
+};
+
+}  // namespace affpcl
