@@ -7,73 +7,91 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/mdp.h"
+#include "affpcl/problem/td_log.h"
 
 namespace affpcl {
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+// Keys of a model mean nothing with a log, and the other way round.
+void refuse_idle(const Values& v, const std::vector<Param>& params, const char* why) {
+  for (const Param& p : params)
+    if (p.name != "gamma" && p.name != "file" && v.all().find(p.name)->second != p.fallback)
+      throw BadInput(fmt::format("problem.{} = {} means nothing {}", p.name,
+                                 to_text(v.all().find(p.name)->second), why));
+}
+
 }  // namespace
 
 ProblemKind Td::kind() {
   const Config c;
+  const std::vector<Param> model = {
+      {.name = "agents",
+       .doc = "number of agents n",
+       .fallback = c.agents,
+       .lo = 1,
+       .hi = kMostAgents},
+      {.name = "states",
+       .doc = "number of states",
+       .fallback = std::int64_t{c.states},
+       .lo = 1,
+       .hi = 1000},
+      {.name = "dim",
+       .doc = "features of a state d",
+       .fallback = std::int64_t{c.dim},
+       .lo = 1,
+       .hi = 1000},
+      {.name = "gamma",
+       .doc = "discount of the future, below 1",
+       .fallback = c.gamma,
+       .lo = 0,
+       .hi = 1},
+      {.name = "delta_env",
+       .doc = "how much of P^i is the agent's own",
+       .fallback = c.delta_env,
+       .lo = 0,
+       .hi = 1},
+      {.name = "delta_obj",
+       .doc = "distance of theta^i from theta_base; table: relative perturbation",
+       .fallback = c.delta_obj,
+       .lo = 0,
+       .hi = 1e6},
+      {.name = "concentration",
+       .doc = "of the Dirichlet rows of a kernel; small is sparse",
+       .fallback = c.concentration,
+       .lo = 1e-3,
+       .hi = 1e6},
+      {.name = "kernels",
+       .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
+       .fallback = "additive",
+       .choices = {"additive", "relative"}},
+      {.name = "rewards",
+       .doc = "linear in features of the transition, or any table",
+       .fallback = "linear",
+       .choices = {"linear", "table"}},
+      {.name = "sampling",
+       .doc = "independent pairs, or each agent's one trajectory",
+       .fallback = "independent",
+       .choices = {"independent", "markov"}},
+      {.name = "first_central",
+       .doc = "the first agent has the base kernel and rewards",
+       .fallback = c.first_central},
+  };
+  const std::vector<Param> log = TdLog::params();
+  std::vector<Param> params = model;
+  params.insert(params.end(), log.begin(), log.end());
   return {
       "td",
-      "policy evaluation by TD(0): finite Markov reward processes, independent pairs or "
-      "trajectories",
-      {
-          {.name = "agents",
-           .doc = "number of agents n",
-           .fallback = c.agents,
-           .lo = 1,
-           .hi = kMostAgents},
-          {.name = "states",
-           .doc = "number of states",
-           .fallback = std::int64_t{c.states},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "dim",
-           .doc = "features of a state d",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "gamma",
-           .doc = "discount of the future, below 1",
-           .fallback = c.gamma,
-           .lo = 0,
-           .hi = 1},
-          {.name = "delta_env",
-           .doc = "how much of P^i is the agent's own",
-           .fallback = c.delta_env,
-           .lo = 0,
-           .hi = 1},
-          {.name = "delta_obj",
-           .doc = "distance of theta^i from theta_base; table: relative perturbation",
-           .fallback = c.delta_obj,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "concentration",
-           .doc = "of the Dirichlet rows of a kernel; small is sparse",
-           .fallback = c.concentration,
-           .lo = 1e-3,
-           .hi = 1e6},
-          {.name = "kernels",
-           .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
-           .fallback = "additive",
-           .choices = {"additive", "relative"}},
-          {.name = "rewards",
-           .doc = "linear in features of the transition, or any table",
-           .fallback = "linear",
-           .choices = {"linear", "table"}},
-          {.name = "sampling",
-           .doc = "independent pairs, or each agent's one trajectory",
-           .fallback = "independent",
-           .choices = {"independent", "markov"}},
-          {.name = "first_central",
-           .doc = "the first agent has the base kernel and rewards",
-           .fallback = c.first_central},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+      "policy evaluation by TD(0): generated Markov reward processes, or logged transitions (file)",
+      std::move(params),
+      [model, log](const Values& v, std::uint64_t seed,
+                   std::uint32_t replicate) -> std::unique_ptr<Problem> {
+        if (!v.text("file").empty()) {
+          refuse_idle(v, model, "with problem.file");
+          return std::make_unique<TdLog>(TdLog::config(v));
+        }
+        refuse_idle(v, log, "without problem.file");
         const Config config{
             .agents = v.integer("agents"),
             .states = static_cast<int>(v.integer("states")),
