@@ -35,7 +35,7 @@ lint:  ## check layout, then look for likely mistakes
 	@$(SOURCES) | grep -z '^affpcl/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
 	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/dev --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
 
-bench:  ## measure the kernels on this machine
+bench:  ## measure the kernels and a round of AffPCL on this machine
 	@tools/setup bench
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_bench

@@ -53,6 +53,8 @@ TEST(ConformanceOf, Problems) {
   const ProblemKind& tabular = problem_kind("tabular");
   conformance::check_problem(tabular, 150, {{"coe", std::string("gradient")}});
   conformance::check_problem(tabular, 20, {{"delta_env", 1.0}, {"sparsity", 0.3}});
+  conformance::check_problem(tabular, 21, {{"family", "exchange"}, {"system", "law"}});
+  conformance::check_problem(tabular, 20, {{"family", "two_point"}});
 }
 
 TEST(ConformanceOf, MethodsDescribeEveryParameterOnce) {

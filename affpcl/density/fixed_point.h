@@ -25,7 +25,7 @@ class FixedPointRatio final : public LinearRatio {
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                   Message message) const override;
-  void centre(const Round&, Mean, Centre) const override {}
+  void centre(const Round&, Mean mean, Centre) const override { trace(mean[sum_G_]); }
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
   void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
   void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const override;

@@ -1,11 +1,16 @@
 #include "affpcl/density/linear.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "affpcl/base/error.h"
 #include "affpcl/density/inverse.h"
 #include "affpcl/math/kernels.h"
 
 namespace affpcl {
+namespace {
+constexpr double kRenew = 1.02;  // G by so much larger: time for a new inverse (decision 009)
+}
 
 std::vector<Param> LinearRatio::params() {
   std::vector<Param> all = LearntRatio::params();
@@ -27,6 +32,7 @@ void LinearRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
   declare_learnt(problem, p, agent, centre);
   G_ = centre.add("ratio_G", waiting(p * p));
   W_ = centre.add("ratio_W", p * p);
+  trace_ = centre.add("ratio_trace", 2);
   sum_gbar_ = sum.add("gbar", d);
   sum_psi_ = sum.add("psi", p);
   sum_M_ = sum.add_product("M", p, d);
@@ -65,12 +71,29 @@ void LinearRatio::apply_eta(Mean mean, In eta, double constant, Out rg) const {
   }
 }
 
+double LinearRatio::trace(const double* G) const {
+  double sum = 0;
+  for (int k = 0; k < p(); ++k) sum += G[k * p() + k];
+  if (!std::isfinite(sum))
+    throw BadInput("a feature of the ratio is not finite, or too large, at a sample of this run");
+  return sum;
+}
+
 void LinearRatio::centre(const Round& round, Mean mean, Centre centre) const {
+  trace(mean[sum_G_]);
   accumulate(centre, psi0_, mean[sum_psi_].p);
   accumulate(centre, G_, mean[sum_G_]);
   double *W = centre.mutate(W_).data(), *N = centre.mutate(N_).data();
   const double* G = centre[G_].p;
-  generalised_inverse(G, p(), ridge_, round.scratch, W);
+  const std::span<double> traces = centre.mutate(trace_);  // of the G that W inverts; of the last G
+  const double now = trace(G);
+  if (now >= kRenew * traces[0]) {
+    generalised_inverse(G, p(), ridge_, round.scratch, W);
+    traces[0] = now;
+  } else {
+    for (int k = 0; k < p() * p(); ++k) W[k] *= traces[1] / now;
+  }
+  traces[1] = now;
   double& rank = centre.mutate(rank_)[0] = 0;
   for (int k = 0; k < p() * p(); ++k) rank += W[k] * G[k];  // tr(W G): less than p with a ridge
   std::copy_n(mean[sum_gbar_].p, d(), centre.mutate(gbar_).data());

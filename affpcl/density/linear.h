@@ -1,5 +1,6 @@
 // Linear ratios by least squares from sums (apx:dre in the minus-one form): no step size, p numbers
-// per agent, one p x p inverse a round at the centre. With one-hot features these are the counts.
+// per agent, one p x p inverse at the centre, made anew when the samples have grown by 2 %. With
+// one-hot features these are the counts, up to that delay.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,9 @@ class LinearRatio : public LearntRatio {
   // rg = gbar + M' eta for ratios that keep eta per agent.
   void apply_eta(Mean mean, In eta, double constant, Out rg) const;
 
+  // tr G; throws BadInput if a feature was not finite.
+  double trace(const double* G) const;
+
   Field G_;                   // centre: summed mean psi psi'
   Field sum_psi_, sum_gbar_;  // sum
   Product sum_M_, sum_G_;
@@ -44,7 +48,8 @@ class LinearRatio : public LearntRatio {
   FeatureConfig features_config_;
   double ridge_;
   std::unique_ptr<Features> psi_;
-  Field W_;  // centre: the generalised inverse of G
+  Field W_;      // centre: the generalised inverse of G
+  Field trace_;  // centre: tr G when W was made, and now
 };
 
 }  // namespace affpcl

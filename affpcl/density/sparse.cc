@@ -40,6 +40,7 @@ void SparseRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
 
 // Gershgorin: no row of the scaled matrix sums to more.
 void SparseRatio::centre(const Round&, Mean mean, Centre centre) const {
+  trace(mean[sum_G_]);
   accumulate(centre, psi0_, mean[sum_psi_].p);
   accumulate(centre, G_, mean[sum_G_]);
   const double* G = centre[G_].p;

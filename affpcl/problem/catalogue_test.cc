@@ -58,6 +58,20 @@ TEST(ProblemCatalogue, UnknownKindsComeWithASuggestion) {
   EXPECT_THROW(problem_kind(""), BadInput);
 }
 
+TEST(ProblemCatalogue, ContradictionsAreRefused) {
+  const ProblemKind& tabular = problem_kind("tabular");
+  const auto make = [&](const std::map<std::string, Value>& given) {
+    return tabular.make(Values(tabular.params, given, "problem"), 1, 0);
+  };
+  EXPECT_NO_THROW(make({{"family", "two_point"}, {"system", "law"}}));
+  EXPECT_THROW(make({{"family", "free_ride"}, {"system", "law"}}), BadInput);
+  EXPECT_THROW(make({{"family", "two_point"}, {"states", std::int64_t{5}}}), BadInput);
+  EXPECT_THROW(make({{"family", "two_point"}, {"delta_env", 0.6}}), BadInput);
+  EXPECT_THROW(make({{"family", "two_point"}, {"sparsity", 0.5}}), BadInput);
+  EXPECT_THROW(make({{"system", "law"}, {"dim", std::int64_t{2}}}), BadInput);
+  EXPECT_THROW(make({{"system", "law"}, {"noise_A", 0.1}}), BadInput);
+}
+
 TEST(ProblemCatalogue, AMissingFileIsRefused) {
   const ProblemKind& tabular = problem_kind("tabular");
   const Values v(tabular.params, {{"file", std::string("/nowhere.json")}}, "problem");

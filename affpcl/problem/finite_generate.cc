@@ -59,23 +59,45 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// The states on which agent i may differ, in random order.
+std::vector<int> support(const Key& key, std::int64_t i, int states, double share) {
+  std::vector<int> all(at(states));
+  std::iota(all.begin(), all.end(), 0);
+  std::sort(all.begin(), all.end(), [&](int a, int b) {
+    return uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(a)) <
+           uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(b));
+  });
+  all.resize(at(static_cast<int>(std::ceil(share * static_cast<double>(states)))));
+  return all;
+}
+
 // mu^i = (1 - delta) base + delta q^i; on its own random subset of states the agent shares out the
 // subset's mass by a law of its own.
 std::vector<double> mixture_law(const Key& key, const Tabular::Config& c, std::int64_t i,
                                 const std::vector<double>& base) {
-  std::vector<int> states(base.size());
-  std::iota(states.begin(), states.end(), 0);
-  std::sort(states.begin(), states.end(), [&](int a, int b) {
-    return uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(a)) <
-           uniform(key, i, Purpose::kSupport, static_cast<std::uint32_t>(b));
-  });
-  states.resize(at(static_cast<int>(std::ceil(c.sparsity * static_cast<double>(base.size())))));
+  const std::vector<int> states = support(key, i, c.states, c.sparsity);
   const std::vector<double> law = random_law(key, i, c.states);
   double mass = 0, own = 0;
   for (int s : states) mass += base[at(s)], own += law[at(s)];
   std::vector<double> mu = base;
   for (int s : states)
     mu[at(s)] = (1 - c.delta_env) * base[at(s)] + c.delta_env * mass * law[at(s)] / own;
+  return mu;
+}
+
+// The agents of a pair shift the same mass in opposite directions; one without partner shifts none.
+std::vector<double> exchange_law(const Key& key, const Tabular::Config& c, std::int64_t i,
+                                 const std::vector<double>& base) {
+  const std::int64_t first = c.first_central ? 1 : 0, pair = (i - first) / 2;
+  std::vector<double> mu = base;
+  if (first + 2 * pair + 1 >= c.agents) return mu;
+  const std::vector<int> states = support(key, pair, c.states, c.sparsity);
+  for (std::size_t k = 0; k + 1 < states.size(); k += 2) {
+    const std::size_t a = at(states[k]), b = at(states[k + 1]);
+    const double mass =
+        ((i - first) % 2 == 0 ? c.delta_env : -c.delta_env) * std::min(base[a], base[b]);
+    mu[a] += mass, mu[b] -= mass;
+  }
   return mu;
 }
 
@@ -100,14 +122,8 @@ Eigen::VectorXd central_theta(const FiniteSystem& sys, const std::vector<double>
   return Phi0.partialPivLu().solve(b0);
 }
 
-}  // namespace
-
-FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_t replicate) {
-  const Key key{seed, replicate, 0};
-  const bool free_ride = c.family == Family::kFreeRide && c.agents > 1;
-  FiniteSystem sys;
-  sys.agents = c.agents;
-  sys.states = free_ride ? c.states * static_cast<int>(c.agents - 1) : c.states;
+// A(s) and Phi(s) around the identity.
+void add_random_system(const Key& key, const Tabular::Config& c, FiniteSystem& sys) {
   sys.d = sys.k = c.dim;
   const Matrix I = Matrix::Identity(c.dim, c.dim);
   for (int s = 0; s < sys.states; ++s) {
@@ -118,13 +134,51 @@ FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_
     sys.A.insert(sys.A.end(), A.data(), A.data() + A.size());
     sys.Phi.insert(sys.Phi.end(), Phi.data(), Phi.data() + Phi.size());
   }
+}
 
-  const Eigen::VectorXd theta_base = random_unit_vector(key, 0, Purpose::kTheta, c.dim);
+void add_law_system(FiniteSystem& sys) {
+  sys.d = sys.states, sys.k = 1;
+  for (int s = 0; s < sys.states; ++s)
+    for (int r = 0; r < sys.d; ++r) {
+      sys.Phi.push_back(r == s ? 1 : 0);
+      for (int c = 0; c < sys.d; ++c) sys.A.push_back(r == c ? 1 : 0);
+    }
+}
+
+// The others share what the first agent takes or leaves, so mu^0 is uniform whatever m is.
+void add_two_point_laws(const Tabular::Config& c, std::uint32_t m, FiniteSystem& sys) {
+  for (std::int64_t i = 0; i < c.agents; ++i) {
+    const double share = i == 0 ? 1 : -1 / static_cast<double>(c.agents - 1);
+    for (int s = 0; s < sys.states; ++s) {
+      const double sign = (static_cast<std::uint32_t>(s) + m) % 2 == 0 ? 1 : -1;
+      sys.mu.push_back((1 + 2 * c.delta_env * share * sign) / sys.states);
+    }
+  }
+  sys.p = 2;
+  for (int s = 0; s < sys.states; ++s) append(sys.psi, {1, s % 2 == 0 ? 1.0 : -1.0});
+}
+
+}  // namespace
+
+FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_t replicate) {
+  const Key key{seed, replicate, 0};
+  const bool free_ride = c.family == Family::kFreeRide && c.agents > 1;
+  FiniteSystem sys;
+  sys.agents = c.agents;
+  sys.states = free_ride ? c.states * static_cast<int>(c.agents - 1) : c.states;
+  if (c.system == System::kLaw) {
+    add_law_system(sys);
+  } else {
+    add_random_system(key, c, sys);
+  }
+  const Eigen::VectorXd theta_base = c.system == System::kLaw
+                                         ? Eigen::VectorXd::Ones(1)
+                                         : random_unit_vector(key, 0, Purpose::kTheta, sys.k);
   const auto add_theta = [&](const Eigen::VectorXd& theta) {
     sys.theta.insert(sys.theta.end(), theta.data(), theta.data() + theta.size());
   };
   const auto own_theta = [&](std::int64_t i) -> Eigen::VectorXd {
-    return theta_base + c.delta_obj * random_unit_vector(key, i, Purpose::kObjective, c.dim);
+    return theta_base + c.delta_obj * random_unit_vector(key, i, Purpose::kObjective, sys.k);
   };
 
   if (free_ride) {
@@ -147,9 +201,14 @@ FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_
   }
 
   const std::vector<double> base = evened(random_law(key, -1, c.states));  // of no agent
+  const bool two_point = c.family == Family::kTwoPoint;
+  if (two_point) add_two_point_laws(c, replicate, sys);
   for (std::int64_t i = 0; i < c.agents; ++i) {
     const bool central = i == 0 && c.first_central;
-    append(sys.mu, central || c.delta_env == 0 ? base : mixture_law(key, c, i, base));
+    if (!two_point)
+      append(sys.mu, central || c.delta_env == 0     ? base
+                     : c.family == Family::kExchange ? exchange_law(key, c, i, base)
+                                                     : mixture_law(key, c, i, base));
     add_theta(central ? theta_base : own_theta(i));
   }
   return sys;

@@ -30,6 +30,36 @@ double largest_norm(const std::vector<double>& matrices, int states, int rows, i
 
 int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }
 
+// What a choice of system or family leaves unread or cannot have.
+void refuse_contradictions(const Values& v, const std::vector<Param>& params) {
+  const bool law = v.text("system") == "law", two_point = v.text("family") == "two_point";
+  if (law && v.text("family") == "free_ride")
+    throw BadInput("problem.system = \"law\" does not go with problem.family = \"free_ride\"");
+  for (const Param& p : params) {
+    const Value& value = v.all().find(p.name)->second;
+    const bool unread = (law && (p.name == "dim" || p.name == "angle" || p.name == "noise_A" ||
+                                 p.name == "noise_Phi")) ||
+                        (two_point && p.name == "sparsity");
+    if (unread && value != p.fallback)
+      throw BadInput(
+          fmt::format("problem.{} = {} means nothing with problem.{}", p.name, to_text(value),
+                      law && p.name != "sparsity" ? "system = \"law\"" : "family = \"two_point\""));
+  }
+  if (two_point && v.integer("states") % 2 != 0)
+    throw BadInput(fmt::format("problem.states = {} is odd, but family = \"two_point\" pairs them",
+                               v.integer("states")));
+  if (two_point && v.number("delta_env") > 0.5)
+    throw BadInput(fmt::format(
+        "problem.delta_env = {} is above .5, the most that family = \"two_point\" can have",
+        v.number("delta_env")));
+}
+
+Tabular::Family family(const std::string& name) {
+  if (name == "exchange") return Tabular::Family::kExchange;
+  if (name == "free_ride") return Tabular::Family::kFreeRide;
+  return name == "two_point" ? Tabular::Family::kTwoPoint : Tabular::Family::kMixture;
+}
+
 }  // namespace
 
 ProblemKind Tabular::kind() {
@@ -42,10 +72,17 @@ ProblemKind Tabular::kind() {
            .doc = "system.json to read instead of generating; then only coe counts",
            .fallback = ""},
           {.name = "family",
-           .doc = "mixture: laws and objectives around a base; free_ride: all apart, the first at "
-                  "the centre (sec:asa)",
+           .doc = "mixture: laws and objectives around a base; exchange: pairs of agents that "
+                  "differ from mu^0 in few states (apx:dre); free_ride: all apart, the first at "
+                  "the centre (sec:asa); two_point: the hard pair of apx:lower, the first against "
+                  "the rest",
            .fallback = "mixture",
-           .choices = {"mixture", "free_ride"}},
+           .choices = {"mixture", "exchange", "free_ride", "two_point"}},
+          {.name = "system",
+           .doc = "random: A(s), Phi(s) around the identity; law: A = I, b = e_s theta, so that x "
+                  "is the environment mu itself and dim the number of states",
+           .fallback = "random",
+           .choices = {"random", "law"}},
           {.name = "agents",
            .doc = "number of agents n",
            .fallback = c.agents,
@@ -107,18 +144,20 @@ ProblemKind Tabular::kind() {
                                                                : Tabular::Coe::kAuto;
         if (!v.text("file").empty())
           return std::make_unique<Tabular>(read_finite_system(v.text("file")), coe);
-        const Config config{.family = v.text("family") == "free_ride" ? Tabular::Family::kFreeRide
-                                                                      : Tabular::Family::kMixture,
-                            .agents = v.integer("agents"),
-                            .dim = static_cast<int>(v.integer("dim")),
-                            .states = static_cast<int>(v.integer("states")),
-                            .delta_env = v.number("delta_env"),
-                            .delta_obj = v.number("delta_obj"),
-                            .noise_A = v.number("noise_A"),
-                            .angle = v.number("angle"),
-                            .noise_Phi = v.number("noise_Phi"),
-                            .sparsity = v.number("sparsity"),
-                            .first_central = v.flag("first_central")};
+        refuse_contradictions(v, kind().params);
+        const Config config{
+            .family = family(v.text("family")),
+            .system = v.text("system") == "law" ? Tabular::System::kLaw : Tabular::System::kRandom,
+            .agents = v.integer("agents"),
+            .dim = static_cast<int>(v.integer("dim")),
+            .states = static_cast<int>(v.integer("states")),
+            .delta_env = v.number("delta_env"),
+            .delta_obj = v.number("delta_obj"),
+            .noise_A = v.number("noise_A"),
+            .angle = v.number("angle"),
+            .noise_Phi = v.number("noise_Phi"),
+            .sparsity = v.number("sparsity"),
+            .first_central = v.flag("first_central")};
         return std::make_unique<Tabular>(Tabular::generate(config, seed, replicate), coe);
       }};
 }

@@ -35,13 +35,23 @@ class Tabular final : public Problem {
  public:
   // free_ride (sec:asa): every agent but the first has states of its own, so all are as far apart
   // as can be, and the first sits at the centre: mu^1 = mu^0, theta^1 = theta^c_*.
-  enum class Family { kMixture, kFreeRide };
+  // exchange: agents in pairs, which shift mass between pairs of states, one this way and one that
+  // way, so that mu^0 is mu_base and rho^i - 1 has as few entries as `sparsity` says (apx:dre).
+  // two_point (apx:lower): the first agent has mu(s) = (1 + 2 delta_env (-1)^(s+m)) / states, the
+  // replicate's number being m, and the others are such that mu^0 is uniform. It offers the
+  // features psi = (1, (-1)^s).
+  enum class Family { kMixture, kExchange, kFreeRide, kTwoPoint };
+  // law: A = I, Phi(s) = e_s, theta_base = 1. Then x^i_* is mu^i (times theta^i), so the error of x
+  // is that of an estimate of the environment itself.
+  enum class System { kRandom, kLaw };
   struct Config {
     Family family = Family::kMixture;
+    System system = System::kRandom;
     std::int64_t agents = 10;
-    int dim = 3;
-    int states = 8;          // free_ride: of each agent
-    double delta_env = 0.3;  // mu^i = (1 - delta_env) mu_base + delta_env q^i
+    int dim = 3;             // law: the number of states instead
+    int states = 8;          // free_ride: of each agent; two_point: even
+    double delta_env = 0.3;  // mu^i = (1 - delta_env) mu_base + delta_env q^i; exchange: the share
+                             // of the rarer state that moves
     double delta_obj = 0.3;  // theta^i = theta_base + delta_obj u_i
     double noise_A = 0.5;    // A(s) = I + noise_A N(s), |N(s)| = 1; below 1 every A(s) is monotone
     double angle = 0;  // degrees A(s) turns, one way or the other: nu is about 1/cos (apx:noise)

@@ -178,6 +178,74 @@ TEST(TabularGenerate, FreeRideHasItsFirstAgentAtTheCentreAndAllOthersApart) {
   for (int r = 0; r < 3; ++r) EXPECT_NEAR(theta(f, 0)(r), t.truth()->thetac[at(r)], 1e-12);
 }
 
+TEST(TabularGenerate, ExchangeLeavesTheMixtureAloneAndTheRatioSparse) {
+  const auto generate = [](std::int64_t agents, bool first_central, double sparsity) {
+    return Tabular::generate({.family = Tabular::Family::kExchange,
+                              .agents = agents,
+                              .dim = 2,
+                              .states = 10,
+                              .delta_env = 0.8,
+                              .sparsity = sparsity,
+                              .first_central = first_central},
+                             3, 0);
+  };
+  for (const auto& [agents, first_central] :
+       {std::pair{8, false}, {9, true}, {9, false}, {2, false}})
+    for (const double sparsity : {0.2, 0.4, 1.0}) {
+      const Tabular t(generate(agents, first_central, sparsity), Tabular::Coe::kAuto);
+      const int size = static_cast<int>(10 * sparsity);
+      for (std::int64_t i = 0; i < agents; ++i) {
+        // The central agent and an odd one out stay at the centre.
+        const bool moves = first_central ? i > 0 : i / 2 * 2 + 1 < agents;
+        int differing = 0;
+        for (int s = 0; s < 10; ++s) {
+          EXPECT_GT(t.probability(i, s), 0);
+          differing += std::abs(t.rho(i, s) - 1) > 1e-12;
+        }
+        EXPECT_EQ(differing, moves ? size : 0) << agents << ' ' << i;
+      }
+    }
+}
+
+// apx:lower's pair: distance delta from the uniform mixture, for both m.
+TEST(TabularGenerate, TwoPointIsThePairOfTheLowerBound) {
+  for (const std::int64_t n : {2, 7})
+    for (const std::uint32_t m : {0u, 1u}) {
+      const double delta = 0.1;
+      const FiniteSystem f = Tabular::generate(
+          {.family = Tabular::Family::kTwoPoint, .agents = n, .states = 6, .delta_env = delta}, 5,
+          m);
+      const Tabular t(f, Tabular::Coe::kAuto);
+      for (int s = 0; s < 6; ++s) {
+        const double sign = (s + static_cast<int>(m)) % 2 == 0 ? 1 : -1;
+        EXPECT_NEAR(t.mu0(s), 1.0 / 6, 1e-15);
+        EXPECT_NEAR(mu(f, 0, s), 1.0 / 6 + 2 * delta * sign / 6, 1e-15);
+        EXPECT_EQ(f.psi[at(2 * s)], 1);
+        EXPECT_EQ(f.psi[at(2 * s + 1)], s % 2 == 0 ? 1 : -1);
+      }
+    }
+}
+
+TEST(TabularGenerate, InTheLawSystemTheSolutionIsTheEnvironment) {
+  for (const Tabular::Family family :
+       {Tabular::Family::kMixture, Tabular::Family::kExchange, Tabular::Family::kTwoPoint}) {
+    const FiniteSystem f = Tabular::generate({.family = family,
+                                              .system = Tabular::System::kLaw,
+                                              .agents = 5,
+                                              .states = 6,
+                                              .delta_obj = 0.25},
+                                             3, 0);
+    const Tabular t(f, Tabular::Coe::kAuto);
+    const Field x{0, 6};
+    const In solution = t.truth()->x.block(0)[x];
+    for (int i = 0; i < 5; ++i) {
+      const double weight = theta(f, i)(0);
+      EXPECT_NEAR(std::abs(weight - 1), i == 0 ? 0 : 0.25, 1e-15);
+      for (int s = 0; s < 6; ++s) EXPECT_NEAR(solution.at(s, i), weight * mu(f, i, s), 1e-14);
+    }
+  }
+}
+
 TEST(TabularGenerate, AnglesTurnBothWays) {
   const FiniteSystem f =
       Tabular::generate({.dim = 2, .states = 2, .noise_A = 0, .angle = 60}, 8, 0);
