@@ -171,7 +171,48 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
       R0_[at(pair)] += reward / static_cast<double>(n);
     }
   }
+  find_means();
   solve();
+}
+
+void Td::find_means() {
+  const int S = config_.states, d = config_.dim;
+  means_ = Store(d * d + d, config_.agents);
+  std::vector<double> there(at(d));
+  for (std::int64_t i = 0; i < config_.agents; ++i) {
+    const Out rows = means_.block(i / kLanes)[{0, d * d + d}];
+    const auto lane = i % kLanes;
+    for (int o = 0; o < S; ++o) {
+      const double* phi = phi_.data() + static_cast<std::ptrdiff_t>(o) * d;
+      std::fill(there.begin(), there.end(), 0.0);  // E[phi(o') | o]
+      double r = 0;
+      for (int next = 0; next < S; ++next) {
+        const double p = kernel(i)[at(o * S + next)];
+        r += p * reward(i, o, next);
+        for (int c = 0; c < d; ++c) there[at(c)] += p * phi_[at(next * d + c)];
+      }
+      for (int a = 0; a < d; ++a) {
+        const double weight = stationary(i, o) * phi[a];
+        for (int c = 0; c < d; ++c)
+          rows.row(a * d + c)[lane] += weight * (phi[c] - config_.gamma * there[at(c)]);
+        rows.row(d * d + a)[lane] += weight * r;
+      }
+    }
+  }
+}
+
+void Td::mean_apply(Lanes lanes, In x, Out Ax) const {
+  const int d = config_.dim;
+  const In A = means_.block(lanes.first / kLanes)[{0, d * d}];
+  fill(Ax, 0);
+  for (int a = 0; a < d; ++a)
+    for (int c = 0; c < d; ++c)
+      for (int l = 0; l < lanes.count; ++l) Ax.row(a)[l] += A.row(a * d + c)[l] * x.at(c, l);
+}
+
+void Td::mean_objective(Lanes lanes, Out b) const {
+  const int d = config_.dim;
+  copy(means_.block(lanes.first / kLanes)[{d * d, d}], b);
 }
 
 Shape Td::shape() const { return {.agents = config_.agents, .d = config_.dim, .k = k()}; }

@@ -22,11 +22,12 @@ class TdLog final : public Transitions {
  public:
   enum class Order { kFile, kRandom };
   struct Config {
-    std::string file;
+    std::string file = {};
     std::string agent = "agent", state = "state", next_state = "next_state", reward = "reward";
-    std::string done = "done";       // the one column that need not be there
-    std::string features, channels;  // lists of columns, "a,b"; features replace the states
-    std::string weights;             // a file: agent and theta^i, one column per channel
+    std::string done = "done";  // the one column that need not be there
+    std::string features = {},
+                channels = {};  // lists of columns, "a,b"; features replace the states
+    std::string weights = {};   // a file: agent and theta^i, one column per channel
     double gamma = 0.5;
     Order order = Order::kFile;  // file: an agent's rows one after the other, and again
     bool drop_short = false;     // agents of fewer than kFewest rows: dropped, or refused
