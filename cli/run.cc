@@ -21,7 +21,9 @@ Verb run_verb(CLI::App& app, const std::string& command_line) {
                    "the experiment, a TOML file (`affpcl list --keys` explains its keys)")
       ->required()
       ->type_name("SPEC.toml");
-  add_common(*verb, *o, "folder for summary.json, curves.csv, agents.csv");
+  add_common(
+      *verb, *o,
+      "folder for summary.json, curves.csv, agents.csv; of recorded data also solutions.csv");
   verb->add_option("--trace", o->trace, "write every iterate of a small run as CSV")
       ->type_name("FILE.csv");
   verb->footer("Example:\n  affpcl run examples/demo.toml --out result --set run.replicates=40");

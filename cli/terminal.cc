@@ -64,6 +64,40 @@ std::string alarm_words(const SettingResult& s) {
   return text;
 }
 
+// A problem whose truth is not known has no errors.
+bool unscored(const SettingResult& s) {
+  return s.used > 0 && std::none_of(s.methods.begin(), s.methods.end(), [](const MethodResult& m) {
+           return std::isfinite(m.mse.mean);
+         });
+}
+
+// Instead of errors: the first unknowns, each as its mean over agents.
+void unscored_table(const SettingResult& s, std::string& out) {
+  constexpr std::size_t kShown = 6, kWidest = 16;
+  const std::size_t d = s.unknown_names.size(), n = s.agent_names.size();
+  std::size_t name = 6;
+  for (const MethodResult& m : s.methods) name = std::max(name, m.name.size());
+  const auto title_of = [&](std::size_t r) { return s.unknown_names[r].substr(0, kWidest); };
+  const auto width = [&](std::size_t r) { return std::max<std::size_t>(9, title_of(r).size()); };
+  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n", title(s),
+                 s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps, n);
+  fmt::format_to(std::back_inserter(out), "    {:<{}}", "method", name);
+  for (std::size_t r = 0; r < std::min(d, kShown); ++r)
+    fmt::format_to(std::back_inserter(out), "  {:>{}}", title_of(r), width(r));
+  out += d > kShown ? fmt::format("  and {} more\n", d - kShown) : "\n";
+  for (const MethodResult& m : s.methods) {
+    fmt::format_to(std::back_inserter(out), "    {:<{}}", m.name, name);
+    for (std::size_t r = 0; r < std::min(d, kShown) && !m.solution.empty(); ++r) {
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) sum += m.solution[i * d + r];
+      fmt::format_to(std::back_inserter(out), "  {:>{}}", number(sum / static_cast<double>(n)),
+                     width(r));
+    }
+    out += '\n';
+  }
+  out += diverged_words(s) + alarm_words(s);
+}
+
 void long_table(const StudyResult& result, std::string& out) {
   std::size_t name = 6;
   bool alone = false;
@@ -128,6 +162,13 @@ void short_table(const StudyResult& result, std::string& out) {
 std::string results_table(const StudyResult& result) {
   std::string out;
   if (result.settings.empty()) return "nothing was finished\n";
+  if (std::all_of(result.settings.begin(), result.settings.end(), unscored)) {
+    for (const SettingResult& s : result.settings) unscored_table(s, out);
+    out +=
+        "means over agents; the truth is not known here, so there are no errors: solutions.csv "
+        "(--out) holds each agent's values\n";
+    return out + (result.complete ? "" : "interrupted, so this is only what was finished\n");
+  }
   if (result.settings.size() <= 12) {
     long_table(result, out);
   } else {

@@ -50,6 +50,11 @@ TEST(ConformanceOf, Problems) {
   conformance::check_problem(gaussian, 150, {{"delta_env", 0.0}, {"delta_obj", 0.0}});
   conformance::check_problem(gaussian, 150, {{"environments", std::int64_t{3}}});
   conformance::check_problem(gaussian, 70, {{"delta_env", 3.0}, {"dim", std::int64_t{20}}});
+  const ProblemKind& td = problem_kind("td");
+  conformance::check_problem(td, 70, {{"delta_env", 1.0}, {"concentration", 0.1}});
+  conformance::check_problem(td, 70, {{"rewards", std::string("table")}, {"gamma", 0.9}});
+  conformance::check_problem(
+      td, 70, {{"sampling", std::string("markov")}, {"kernels", std::string("relative")}});
   const ProblemKind& tabular = problem_kind("tabular");
   conformance::check_problem(tabular, 150, {{"coe", std::string("gradient")}});
   conformance::check_problem(tabular, 20, {{"delta_env", 1.0}, {"sparsity", 0.3}});

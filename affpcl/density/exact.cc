@@ -11,7 +11,8 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   }
   if (problem.densities() == nullptr)
     throw BadInput(
-        "ratio = \"exact\" needs a problem whose densities are known; this one's are not");
+        "ratio = \"exact\" needs a problem whose densities are known; this one's are not: use "
+        "\"counts\" or \"linear\"");
   M_ = sum.add_product("M", problem.densities()->p(), problem.shape().d);
 }
 

@@ -11,6 +11,11 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   if (problem.occupancy(exact_) == nullptr)
     throw BadInput(
         "ratio = \"policy\" needs agents that act; use \"exact\" or \"counts\" where they do not");
+  if (sum.size() == 0)  // nothing travels with it: the correction is not the server's
+    throw BadInput(
+        "correction = \"client\" does not go with agents that act: the mixture of their laws has "
+        "to "
+        "travel");
   const int cells = occupancy(problem).cells();
   q_ = agent.add("ratio_q", cells);
   visits_ = agent.add("ratio_visits", occupancy(problem).counted());

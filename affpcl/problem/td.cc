@@ -7,73 +7,91 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/mdp.h"
+#include "affpcl/problem/td_log.h"
 
 namespace affpcl {
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+// Keys of a model mean nothing with a log, and the other way round.
+void refuse_idle(const Values& v, const std::vector<Param>& params, const char* why) {
+  for (const Param& p : params)
+    if (p.name != "gamma" && p.name != "file" && v.all().find(p.name)->second != p.fallback)
+      throw BadInput(fmt::format("problem.{} = {} means nothing {}", p.name,
+                                 to_text(v.all().find(p.name)->second), why));
+}
+
 }  // namespace
 
 ProblemKind Td::kind() {
   const Config c;
+  const std::vector<Param> model = {
+      {.name = "agents",
+       .doc = "number of agents n",
+       .fallback = c.agents,
+       .lo = 1,
+       .hi = kMostAgents},
+      {.name = "states",
+       .doc = "number of states",
+       .fallback = std::int64_t{c.states},
+       .lo = 1,
+       .hi = 1000},
+      {.name = "dim",
+       .doc = "features of a state d",
+       .fallback = std::int64_t{c.dim},
+       .lo = 1,
+       .hi = 1000},
+      {.name = "gamma",
+       .doc = "discount of the future, below 1",
+       .fallback = c.gamma,
+       .lo = 0,
+       .hi = 1},
+      {.name = "delta_env",
+       .doc = "how much of P^i is the agent's own",
+       .fallback = c.delta_env,
+       .lo = 0,
+       .hi = 1},
+      {.name = "delta_obj",
+       .doc = "distance of theta^i from theta_base; table: relative perturbation",
+       .fallback = c.delta_obj,
+       .lo = 0,
+       .hi = 1e6},
+      {.name = "concentration",
+       .doc = "of the Dirichlet rows of a kernel; small is sparse",
+       .fallback = c.concentration,
+       .lo = 1e-3,
+       .hi = 1e6},
+      {.name = "kernels",
+       .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
+       .fallback = "additive",
+       .choices = {"additive", "relative"}},
+      {.name = "rewards",
+       .doc = "linear in features of the transition, or any table",
+       .fallback = "linear",
+       .choices = {"linear", "table"}},
+      {.name = "sampling",
+       .doc = "independent pairs, or each agent's one trajectory",
+       .fallback = "independent",
+       .choices = {"independent", "markov"}},
+      {.name = "first_central",
+       .doc = "the first agent has the base kernel and rewards",
+       .fallback = c.first_central},
+  };
+  const std::vector<Param> log = TdLog::params();
+  std::vector<Param> params = model;
+  params.insert(params.end(), log.begin(), log.end());
   return {
       "td",
-      "policy evaluation by TD(0): finite Markov reward processes, independent pairs or "
-      "trajectories",
-      {
-          {.name = "agents",
-           .doc = "number of agents n",
-           .fallback = c.agents,
-           .lo = 1,
-           .hi = kMostAgents},
-          {.name = "states",
-           .doc = "number of states",
-           .fallback = std::int64_t{c.states},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "dim",
-           .doc = "features of a state d",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "gamma",
-           .doc = "discount of the future, below 1",
-           .fallback = c.gamma,
-           .lo = 0,
-           .hi = 1},
-          {.name = "delta_env",
-           .doc = "how much of P^i is the agent's own",
-           .fallback = c.delta_env,
-           .lo = 0,
-           .hi = 1},
-          {.name = "delta_obj",
-           .doc = "distance of theta^i from theta_base; table: relative perturbation",
-           .fallback = c.delta_obj,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "concentration",
-           .doc = "of the Dirichlet rows of a kernel; small is sparse",
-           .fallback = c.concentration,
-           .lo = 1e-3,
-           .hi = 1e6},
-          {.name = "kernels",
-           .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
-           .fallback = "additive",
-           .choices = {"additive", "relative"}},
-          {.name = "rewards",
-           .doc = "linear in features of the transition, or any table",
-           .fallback = "linear",
-           .choices = {"linear", "table"}},
-          {.name = "sampling",
-           .doc = "independent pairs, or each agent's one trajectory",
-           .fallback = "independent",
-           .choices = {"independent", "markov"}},
-          {.name = "first_central",
-           .doc = "the first agent has the base kernel and rewards",
-           .fallback = c.first_central},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+      "policy evaluation by TD(0): generated Markov reward processes, or logged transitions (file)",
+      std::move(params),
+      [model, log](const Values& v, std::uint64_t seed,
+                   std::uint32_t replicate) -> std::unique_ptr<Problem> {
+        if (!v.text("file").empty()) {
+          refuse_idle(v, model, "with problem.file");
+          return std::make_unique<TdLog>(TdLog::config(v));
+        }
+        refuse_idle(v, log, "without problem.file");
         const Config config{
             .agents = v.integer("agents"),
             .states = static_cast<int>(v.integer("states")),
@@ -153,7 +171,48 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
       R0_[at(pair)] += reward / static_cast<double>(n);
     }
   }
+  find_means();
   solve();
+}
+
+void Td::find_means() {
+  const int S = config_.states, d = config_.dim;
+  means_ = Store(d * d + d, config_.agents);
+  std::vector<double> there(at(d));
+  for (std::int64_t i = 0; i < config_.agents; ++i) {
+    const Out rows = means_.block(i / kLanes)[{0, d * d + d}];
+    const auto lane = i % kLanes;
+    for (int o = 0; o < S; ++o) {
+      const double* phi = phi_.data() + static_cast<std::ptrdiff_t>(o) * d;
+      std::fill(there.begin(), there.end(), 0.0);  // E[phi(o') | o]
+      double r = 0;
+      for (int next = 0; next < S; ++next) {
+        const double p = kernel(i)[at(o * S + next)];
+        r += p * reward(i, o, next);
+        for (int c = 0; c < d; ++c) there[at(c)] += p * phi_[at(next * d + c)];
+      }
+      for (int a = 0; a < d; ++a) {
+        const double weight = stationary(i, o) * phi[a];
+        for (int c = 0; c < d; ++c)
+          rows.row(a * d + c)[lane] += weight * (phi[c] - config_.gamma * there[at(c)]);
+        rows.row(d * d + a)[lane] += weight * r;
+      }
+    }
+  }
+}
+
+void Td::mean_apply(Lanes lanes, In x, Out Ax) const {
+  const int d = config_.dim;
+  const In A = means_.block(lanes.first / kLanes)[{0, d * d}];
+  fill(Ax, 0);
+  for (int a = 0; a < d; ++a)
+    for (int c = 0; c < d; ++c)
+      for (int l = 0; l < lanes.count; ++l) Ax.row(a)[l] += A.row(a * d + c)[l] * x.at(c, l);
+}
+
+void Td::mean_objective(Lanes lanes, Out b) const {
+  const int d = config_.dim;
+  copy(means_.block(lanes.first / kLanes)[{d * d, d}], b);
 }
 
 Shape Td::shape() const { return {.agents = config_.agents, .d = config_.dim, .k = k()}; }

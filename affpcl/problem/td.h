@@ -43,6 +43,8 @@ class Td final : public Transitions {
   const Densities* densities() const override { return &laws_; }
   Table table() const override { return {pairs(), 1}; }
   bool prefers_table() const override { return config_.rewards == Rewards::kTable; }
+  void mean_apply(Lanes lanes, In x, Out Ax) const override;
+  void mean_objective(Lanes lanes, Out b) const override;
   double G_A() const override;
   double G_Phi() const override;
   int outcomes() const override { return pairs(); }
@@ -64,6 +66,7 @@ class Td final : public Transitions {
  private:
   int pairs() const { return config_.states * config_.states; }
   int k() const { return config_.rewards == Rewards::kLinear ? config_.dim : 0; }
+  void find_means();
   // Writes the transition o -> next of one agent into a lane.
   void write(std::int64_t agent, int o, int next, Out s, int lane) const;
 
@@ -75,6 +78,7 @@ class Td final : public Transitions {
   std::vector<double> theta_;  // [agents][d], linear rewards
   std::vector<double> R_;      // [agents][states][states]
   std::vector<double> R0_;     // [states][states], mean over agents
+  Store means_;                // per agent: Abar^i (d x d rows), bbar^i (d rows)
   FiniteDensities laws_;       // of pairs
 };
 

@@ -281,11 +281,18 @@ const std::vector<Record>& Run::finish() {
     r.central_theta = m.progress[kTailTheta] / count;
     const Store& errors = count > 0 ? m.tail : m.error;
     for (std::int64_t i = 0; i < shape_.agents; ++i)
-      r.agent_mse.push_back(errors.block(i / kLanes)[kOneRow].p[i % kLanes] / std::max(count, 1.0));
+      r.agent_mse.push_back(problem_.truth() == nullptr
+                                ? std::nan("")
+                                : errors.block(i / kLanes)[kOneRow].p[i % kLanes] /
+                                      std::max(count, 1.0));
     if (!problem_.agent_names().empty())
       for (std::int64_t i = 0; i < shape_.agents; ++i)
         for (int k = 0; k < shape_.d; ++k)
           r.solution.push_back(scored(m, i / kLanes).at(k, static_cast<int>(i % kLanes)));
+    // Without a truth there is no error to watch: diverged is what is not finite at the end.
+    if (problem_.truth() == nullptr && !std::all_of(r.solution.begin(), r.solution.end(),
+                                                    [](double x) { return std::isfinite(x); }))
+      r.diverged_at = step_;
     for (int e = 0; e < more_; ++e) {
       double sum = 0;
       for (std::int64_t i = 0; i < shape_.agents; ++i)

@@ -140,6 +140,45 @@ system('a number too large', json.dumps(good).replace('[[1], [2]]', '[[1], [1e99
 (tmp / 'tabular.toml').write_text('[problem]\nkind = "tabular"\nfile = "system.json"\n[run]\nsteps = 3\n' + METHOD)
 refused('more steps than recorded states', 'run', 'tabular.toml', '--out', 'out', says=('3', '2'))
 
+def log(name, content, says=(), keys=''):
+    """A log of transitions with this content is refused."""
+    path = tmp / 'log.csv'
+    if content is not None: path.write_text(content)
+    (tmp / 'td.toml').write_text('[problem]\nkind = "td"\nfile = "log.csv"\n' + keys + METHOD + 'ratio = "counts"\n')
+    refused(name, 'run', 'td.toml', '--out', 'out', says=says)
+    if content is not None: path.unlink()
+    (tmp / 'td.toml').unlink()
+
+HEAD, ROWS = 'agent,state,next_state,reward\n', 'a,1,2,0\na,2,1,0\nb,1,2,0\nb,2,1,1\n'
+log('a log that is not there', None, ('log.csv',))
+log('an empty log', '', ('log.csv', 'empty'))
+log('a log without rows', HEAD, ('log.csv', 'no rows'))
+log('a log without a column', 'agent,state,nextstate,reward\n' + ROWS, ('next_state', "'nextstate'"))
+log('a reward that is no number', HEAD + ROWS + 'a,1,2,much\n', ('line 6', "'reward'", 'much'))
+log('a missing next state', HEAD + ROWS + 'a,1,,0\n', ('line 6', "'next_state'"))
+log('an agent that appears once', HEAD + ROWS + 'c,1,2,0\n', ("'c'", 'single row', '"drop"'))
+log('an end that is neither yes nor no', 'agent,state,next_state,reward,done\na,1,2,0,ja\n', ('line 2', "'done'", 'ja'))
+log('gamma = 1', HEAD + ROWS, ('gamma', '1'), 'gamma = 1.0\n')
+log('gamma above 1', HEAD + ROWS, ('problem.gamma', '1.5'), 'gamma = 1.5\n')
+log('a model\'s key beside a log', HEAD + ROWS, ('problem.states', '3'), 'states = 3\n')
+log('weights without channels', HEAD + ROWS, ('problem.weights', 'problem.channels'), 'weights = "w.csv"\n')
+log('features that are no columns', HEAD + ROWS, ("'speed'",), 'features = "speed"\n')
+(tmp / 'log.csv').write_text(HEAD + ROWS)
+(tmp / 'td.toml').write_text('[problem]\nkind = "td"\nfile = "log.csv"\n' + METHOD)
+refused('the exact ratio of a log', 'run', 'td.toml', '--out', 'out', says=('"exact"', '"counts"'))
+refused('a known objective of a log', 'run', 'td.toml', '--out', 'out', '--set', 'method.affpcl.ratio=counts',
+        '--set', 'method.affpcl.objective=known', says=('"known"', 'problem.weights'))
+refused('a key of logs without a log', 'run', 'td.toml', '--set', 'problem.file=', '--set', 'problem.order=random', says=('problem.order',))
+(tmp / 'log.csv').unlink()
+(tmp / 'td.toml').write_text('[problem]\nkind = "td"\n' + METHOD)
+refused('a discount of one', 'run', 'td.toml', '--out', 'out', '--set', 'problem.gamma=1.0', says=('gamma = 1',))
+refused('more features than states', 'run', 'td.toml', '--out', 'out', '--set', 'problem.states=3', says=('no unique solution',))
+refused('the policy ratio where nobody acts', 'run', 'td.toml', '--out', 'out', '--set', 'method.affpcl.ratio=policy', says=('"policy"', 'act'))
+(tmp / 'td.toml').write_text('[problem]\nkind = "sarsa"\n' + METHOD)
+refused('a discount of one in control', 'run', 'td.toml', '--out', 'out', '--set', 'problem.gamma=1.0', says=('gamma',))
+refused('temperature 0', 'run', 'td.toml', '--out', 'out', '--set', 'problem.temperature=0.0', says=('problem.temperature', '0'))
+refused('a client that would need the mixture', 'run', 'td.toml', '--out', 'out', '--set', 'method.affpcl.correction=client', says=('client',))
+
 # ---- places that are written to ----
 (tmp / 'file').write_text('precious')
 (tmp / 'folder').mkdir()

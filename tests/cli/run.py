@@ -121,6 +121,26 @@ check('and null in JSON', p.returncode == 0 and 'NaN' not in p.stdout and 'Infin
       and json.loads(p.stdout)['settings'][0]['methods'][0]['mse']['mean'] is None
       and json.loads(p.stdout)['settings'][0]['diverged'] == dict(zip(methods, (0, 0, 3, 0))), p.stdout[-300:])
 
+# ---- a log of transitions: no truth, so solutions instead of errors ----
+(tmp / 'log.csv').write_text('site,state,next_state,reward,done\n' + ''.join(
+    f'{site},low,{"high" if t % 3 else "low"},{t % 2},0\n{site},high,,{2 + (site == "north")},1\n'
+    for t in range(20) for site in ('north', 'south')))
+(tmp / 'log.toml').write_text('[problem]\nkind = "td"\nfile = "log.csv"\nagent = "site"\n[run]\nsteps = 400\nreplicates = 1\n'
+                              'step_size = 0.1\n[[method]]\nkind = "affpcl"\nratio = "counts"\n[[method]]\nkind = "independent"\n')
+p = run('run', 'log.toml', '--out', 'log')
+check('a log: the table shows values and says that errors are not known', p.returncode == 0
+      and all(w in p.stdout for w in ('V(low)', 'V(high)', '2 agents', 'truth is not known', 'solutions.csv'))
+      and 'smallest error' not in p.stdout, p.stdout + p.stderr)
+solutions = rows(tmp / 'log' / 'solutions.csv')
+value = {(r['method'], r['name'], r['unknown']): float(r['value']) for r in solutions}
+check('a log: solutions.csv has every agent and unknown', len(value) == len(solutions) == 2 * 2 * 2, solutions)
+check('a log: each agent has its own value', abs(value['affpcl', 'north', 'V(high)'] - 3) < .05
+      and abs(value['independent', 'south', 'V(high)'] - 2) < .05, value)
+method = summary('log')['settings'][0]['methods'][0]
+check('a log: errors are null, not 0', method['mse']['mean'] is None and method['agents'][0]['mse']['mean'] is None, method['agents'])
+p = run('run', 'log.toml', '--set', 'run.step_size=3.0', '--set', 'run.steps=5000')
+check('a log: what is not finite has diverged', p.returncode == 0 and 'diverged' in p.stdout, p.stdout)
+
 # ---- replacing ----
 before = core('q')
 p = run('run', 'one.toml', '--out', 'q', '--seed', 99, '--quiet')

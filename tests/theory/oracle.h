@@ -117,7 +117,7 @@ class Oracle {
   }
   Vector bhat(const Sample& s, const Vector& thetac) const {
     switch (plan_.config.objective) {
-      case AffPcl::Objective::kAuto:
+      case AffPcl::Objective::kAuto:  // these problems prefer COE
       case AffPcl::Objective::kLearnt:
         return s.Phi * thetac;
       case AffPcl::Objective::kKnown:

@@ -1,0 +1,247 @@
+// On-policy control against the exact solvers of mdp.h.
+#include "affpcl/problem/sarsa.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+using Vector = Eigen::VectorXd;
+using Numbers = std::vector<double>;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct Rows {
+  explicit Rows(int n) : data(at(n) * kLanes), rows(n) {}
+  Out out() const { return {data.data(), rows}; }
+  double operator()(int r, int l) const { return out().row(r)[l]; }
+  Buffer data;
+  int rows;
+};
+
+constexpr Sarsa::Config kSmall{.agents = 3,
+                               .states = 4,
+                               .actions = 3,
+                               .dim = 5,
+                               .gamma = 0.6,
+                               .temperature = 0.5,
+                               .delta_env = 0.8,
+                               .delta_obj = 0.5};
+constexpr int kS = 4, kA = 3, kD = 5;
+constexpr Lanes kAll{0, 3};
+
+Vector phi(const Sarsa& p, int cell) {
+  return Eigen::Map<const Vector>(p.features().data() + static_cast<std::ptrdiff_t>(cell) * kD, kD);
+}
+Numbers values(const Sarsa& p, const Vector& x) {
+  Numbers q;
+  for (int c = 0; c < kS * kA; ++c) q.push_back(phi(p, c).dot(x));
+  return q;
+}
+Numbers policy(const Sarsa& p, const Vector& x) {
+  return softmax_policy(kA, values(p, x), kSmall.temperature);
+}
+// stationary(o) pi(a|o), by the solvers of mdp.h
+Numbers visited(const Mdp& mdp, const Numbers& pi) {
+  Numbers law = stationary(under_policy(mdp, pi));
+  Numbers out;
+  for (int c = 0; c < kS * kA; ++c) out.push_back(law[at(c / kA)] * pi[at(c)]);
+  return out;
+}
+Rows some_x(double scale = 1) {
+  Rows x(kD);
+  for (int r = 0; r < kD; ++r)
+    for (int l = 0; l < 3; ++l) x.out().row(r)[l] = scale * std::sin(1 + r + 3.0 * l);
+  return x;
+}
+Vector lane(const Rows& x, int l) {
+  Vector v(x.rows);
+  for (int r = 0; r < x.rows; ++r) v(r) = x(r, l);
+  return v;
+}
+Vector solution(const Sarsa& p, int i) {
+  Vector x(kD);
+  for (int r = 0; r < kD; ++r) x(r) = p.truth()->x.block(0)[{0, kD}].row(r)[i];
+  return x;
+}
+
+// A sample's rows: state, action, next, uniform, reward.
+TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
+  const Sarsa p(kSmall, 1, 0);
+  const Rows x = some_x(), Ax(kD), b(kD);
+  const Buffer memory(2 * kLanes);
+  Rows before(5), now(5);
+  for (std::uint32_t step = 0; step < 200; ++step) {
+    p.draw({{1, 0, step}, x.out()}, {kAll, memory.data()}, now.out());
+    for (int l = 0; l < 3 && step > 0; ++l) {
+      EXPECT_EQ(now(0, l), before(2, l));
+      const int cell = static_cast<int>(before(0, l)) * kA + static_cast<int>(before(1, l));
+      const int next = static_cast<int>(now(0, l)) * kA + static_cast<int>(now(1, l));
+      const Vector want =
+          phi(p, cell) * (phi(p, cell) - kSmall.gamma * phi(p, next)).dot(lane(x, l));
+      EXPECT_LT((lane(Ax, l) - want).norm(), 1e-14);
+      EXPECT_LT((lane(b, l) - phi(p, cell) * p.mdp(l).R[at(cell)]).norm(), 1e-15);
+    }
+    p.apply(kAll, now.out(), x.out(), Ax.out());
+    p.objective(kAll, now.out(), b.out());
+    copy(now.out(), before.out());
+  }
+}
+
+// The centre's iterate takes the action of the central policy, by the agent's own uniform.
+TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
+  const Sarsa p(kSmall, 1, 0);
+  Rows s(5);
+  const Rows Ax(kD);
+  const Numbers xc = {3, -2, 1, 4, -3};
+  const Vector x = Eigen::Map<const Vector>(xc.data(), kD);
+  const Numbers pi = policy(p, x);
+  for (double u : {0.01, 0.2, 0.4, 0.6, 0.8, 0.99}) {
+    for (int l = 0; l < 3; ++l) s.out().row(0)[l] = 1, s.out().row(1)[l] = 2, s.out().row(2)[l] = l;
+    for (int l = 0; l < 3; ++l) s.out().row(3)[l] = u;
+    p.apply(kAll, s.out(), {xc.data(), kD, 1}, Ax.out());
+    for (int o = 0; o < 3; ++o) {
+      int a = 0;
+      for (double sum = pi[at(o * kA)]; u >= sum; sum += pi[at(o * kA + a)]) ++a;
+      const int cell = 1 * kA + 2;
+      const double gap = (phi(p, cell) - kSmall.gamma * phi(p, o * kA + a)).dot(x);
+      EXPECT_LT((lane(Ax, o) - phi(p, cell) * gap).norm(), 1e-14);
+    }
+  }
+}
+
+TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
+  const Sarsa p(kSmall, 2, 0);
+  const Occupancy& exact = *p.occupancy(true);
+  ASSERT_EQ(exact.cells(), kS * kA * kS);
+  EXPECT_EQ(exact.counted(), 0);
+  const Rows x = some_x(3), q(exact.cells());
+  Scratch scratch;
+  exact.law(kAll, x.out(), {}, scratch, q.out());
+  for (int l = 0; l < 3; ++l) {
+    const Numbers want = visited(p.mdp(l), policy(p, lane(x, l)));
+    double sum = 0;
+    for (int c = 0; c < kS * kA; ++c)
+      for (int next = 0; next < kS; ++next) {
+        EXPECT_NEAR(q(c * kS + next, l), want[at(c)] * p.mdp(l).P[at(c * kS + next)], 1e-14);
+        sum += q(c * kS + next, l);
+      }
+    EXPECT_NEAR(sum, 1, 1e-13);
+  }
+  // And a sample's cell is its (o, a, o').
+  Rows s(5), cell(1);
+  for (int l = 0; l < 3; ++l) s.out().row(0)[l] = 2, s.out().row(1)[l] = 1, s.out().row(2)[l] = l;
+  exact.cell(kAll, s.out(), cell.out());
+  for (int l = 0; l < 3; ++l) EXPECT_EQ(cell(0, l), (2 * kA + 1) * kS + l);
+}
+
+// The paper's estimate: visits(o) pi(a|o).
+TEST(Sarsa, CountedOccupancyIsVisitsTimesThePolicy) {
+  const Sarsa p(kSmall, 2, 0);
+  const Occupancy& counted = *p.occupancy(false);
+  ASSERT_EQ(counted.cells(), kS * kA);
+  ASSERT_EQ(counted.counted(), kS);
+  const Rows x = some_x(3), q(counted.cells()), visits(kS);
+  for (int o = 0; o < kS; ++o)
+    for (int l = 0; l < 3; ++l) visits.out().row(o)[l] = 10 * l + o;
+  Scratch scratch;
+  counted.law(kAll, x.out(), visits.out(), scratch, q.out());
+  for (int l = 0; l < 3; ++l) {
+    const Numbers pi = policy(p, lane(x, l));
+    for (int c = 0; c < kS * kA; ++c)
+      EXPECT_NEAR(q(c, l), (10 * l + c / kA) * pi[at(c)], 1e-13) << l << ' ' << c;
+  }
+}
+
+// E of the direction at a point, over the law of agents that act by `acting`; a' by the policy of
+// x.
+Vector direction(const Sarsa& p, int i, const Vector& acting, const Vector& x) {
+  const Numbers law = visited(p.mdp(i), policy(p, acting)), pi = policy(p, x);
+  Vector sum = Vector::Zero(kD);
+  for (int c = 0; c < kS * kA; ++c) {
+    double gap = phi(p, c).dot(x) - p.mdp(i).R[at(c)];
+    for (int next = 0; next < kS; ++next)
+      for (int a = 0; a < kA; ++a)
+        gap -= kSmall.gamma * p.mdp(i).P[at(c * kS + next)] * pi[at(next * kA + a)] *
+               phi(p, next * kA + a).dot(x);
+    sum += law[at(c)] * gap * phi(p, c);
+  }
+  return sum;
+}
+
+TEST(Sarsa, TruthsSolveTheirEquations) {
+  const Sarsa p(kSmall, 3, 0);
+  const Vector xc = Eigen::Map<const Vector>(p.truth()->xc.data(), kD);
+  Vector centre = Vector::Zero(kD);
+  for (int i = 0; i < 3; ++i) {
+    const Vector x = solution(p, i);
+    EXPECT_LT(direction(p, i, x, x).norm(), 1e-11);
+    centre += direction(p, i, x, xc) / 3;
+  }
+  EXPECT_LT(centre.norm(), 1e-11);
+  EXPECT_GT((xc - solution(p, 1)).norm(), 0.01);
+}
+
+TEST(Sarsa, ThreeErrors) {
+  const auto config = [](Sarsa::Error error) {
+    Sarsa::Config c = kSmall;
+    c.error = error;
+    return c;
+  };
+  const Sarsa fp(config(Sarsa::Error::kThetaFp), 4, 0), q(config(Sarsa::Error::kThetaQ), 4, 0),
+      star(config(Sarsa::Error::kQStar), 4, 0);
+  const Rows x = some_x(), rows(3), one(1);
+  EXPECT_EQ(fp.more_errors(), (std::vector<std::string>{"theta_fp", "theta_q", "q_star"}));
+  fp.more_errors(kAll, x.out(), rows.out());
+  const Basis basis{kS * kA, kD, fp.features()};
+  for (int l = 0; l < 3; ++l) {
+    const Mdp& mdp = fp.mdp(l);
+    const Numbers best = value_iteration(mdp, 1e-13);
+    const Numbers pi = softmax_policy(kA, best, kSmall.temperature);
+    const Numbers theta_q = project(basis, visited(mdp, pi), policy_q(mdp, pi));
+    double to_star = 0;
+    const Numbers own = values(fp, lane(x, l));
+    for (std::size_t c = 0; c < own.size(); ++c)
+      to_star += (own[c] - best[c]) * (own[c] - best[c]) / static_cast<double>(own.size());
+    EXPECT_NEAR(rows(0, l), (lane(x, l) - solution(fp, l)).squaredNorm(), 1e-12);
+    EXPECT_NEAR(rows(1, l),
+                (lane(x, l) - Eigen::Map<const Vector>(theta_q.data(), kD)).squaredNorm(), 1e-10);
+    EXPECT_NEAR(rows(2, l), to_star, 1e-11);
+  }
+  int row = 0;
+  for (const Sarsa* p : {&fp, &q, &star}) {  // the one that is asked for is the error itself
+    p->error(kAll, x.out(), one.out());
+    for (int l = 0; l < 3; ++l) EXPECT_EQ(one(0, l), rows(row, l));
+    ++row;
+  }
+}
+
+TEST(Sarsa, AgentsAreAlikeAtLevelZero) {
+  Sarsa::Config config = kSmall;
+  config.delta_env = config.delta_obj = 0;
+  const Sarsa p(config, 5, 0);
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_EQ(p.mdp(i).P, p.mdp(0).P);
+    EXPECT_EQ(p.mdp(i).R, p.mdp(0).R);
+    EXPECT_LT((solution(p, i) - Eigen::Map<const Vector>(p.truth()->xc.data(), kD)).norm(), 1e-11);
+  }
+}
+
+TEST(Sarsa, RefusesADiscountOfOne) {
+  Sarsa::Config config = kSmall;
+  config.gamma = 1;
+  try {
+    const Sarsa p(config, 1, 0);
+    FAIL();
+  } catch (const BadInput& e) {
+    EXPECT_NE(std::string(e.what()).find("gamma"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace affpcl
