@@ -195,7 +195,7 @@ struct Plan {
 };
 
 inline std::string name_of(const Plan& plan) {
-  const char* objective[] = {"learnt", "known", "tabular"};
+  const char* objective[] = {"auto", "learnt", "known", "tabular"};
   const char* central[] = {"own", "estimated", "average"};
   const char* correction[] = {"server", "client"};
   return std::string(objective[static_cast<int>(plan.config.objective)]) + "/" +

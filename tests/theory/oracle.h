@@ -117,6 +117,7 @@ class Oracle {
   }
   Vector bhat(const Sample& s, const Vector& thetac) const {
     switch (plan_.config.objective) {
+      case AffPcl::Objective::kAuto:  // none of these problems prefers a table
       case AffPcl::Objective::kLearnt:
         return s.Phi * thetac;
       case AffPcl::Objective::kKnown:
