@@ -50,6 +50,12 @@ TEST(ConformanceOf, Problems) {
   conformance::check_problem(gaussian, 150, {{"delta_env", 0.0}, {"delta_obj", 0.0}});
   conformance::check_problem(gaussian, 150, {{"environments", std::int64_t{3}}});
   conformance::check_problem(gaussian, 70, {{"delta_env", 3.0}, {"dim", std::int64_t{20}}});
+  const ProblemKind& least_squares = problem_kind("least_squares");
+  for (const char* Phi : {"identity", "features"})
+    conformance::check_problem(least_squares, 150, {{"Phi", std::string(Phi)}});
+  conformance::check_problem(least_squares, 70, {{"delta_env", 2.0}, {"label_noise", 1.0}});
+  conformance::check_problem(least_squares, 70,
+                             {{"channels", std::int64_t{9}}, {"environments", std::int64_t{3}}});
   const ProblemKind& tabular = problem_kind("tabular");
   conformance::check_problem(tabular, 150, {{"coe", std::string("gradient")}});
   conformance::check_problem(tabular, 20, {{"delta_env", 1.0}, {"sparsity", 0.3}});
