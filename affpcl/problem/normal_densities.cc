@@ -45,8 +45,8 @@ NormalDensities::NormalDensities(std::int64_t agents, int dim, std::vector<doubl
     : dim_(dim), observed_(observed), means_(std::move(means)), mean_(dim, agents) {
   const std::int64_t count = static_cast<std::int64_t>(means_.size()) / dim;
   for (std::int64_t e = 0; e < count; ++e) {
-    weight_.push_back(static_cast<double>((agents - e + count - 1) / count) /
-                      static_cast<double>(agents));
+    const std::int64_t dealt = (agents - e + count - 1) / count;  // agents that have it
+    weight_.push_back(static_cast<double>(dealt) / static_cast<double>(agents));
     double square = 0;
     for (int r = 0; r < dim; ++r) square += mean(e)[r] * mean(e)[r];
     bias_.push_back(-0.5 * square);
