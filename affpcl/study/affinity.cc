@@ -178,8 +178,10 @@ class Measure {
     return A;
   }
 
-  static Matrix root(const Matrix& A) {  // sqrt(A'A)
-    return Eigen::SelfAdjointEigenSolver<Matrix>(A.transpose() * A).operatorSqrt();
+  static Matrix root(const Matrix& A) {  // sqrt(A'A); rounding leaves singular A below 0
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(A.transpose() * A);
+    return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+           eigen.eigenvectors().transpose();
   }
 
   static double nu_of(const Matrix& D, const double* Abar, int d) {
