@@ -6,6 +6,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/study/stability.h"
 
 namespace affpcl {
 namespace {
@@ -55,6 +56,12 @@ class Measure {
       enumerate(out);
     } else {
       sample(out);
+    }
+    if (shape_.d <= 10 && n_ <= 1000) {
+      const std::vector<double> limits = stable_steps(problem_, options_.seed, options_.rounds);
+      out.step_limit = exact(*std::min_element(limits.begin(), limits.end()));
+    } else {
+      out.step_limit = none("more than 10 unknowns or 1000 agents");
     }
     out.nu = out.agents.front().nu;
     for (const AgentAffinity& a : out.agents)
