@@ -82,10 +82,17 @@ void RankOne(const double* s, const double* y, int rows, int y_width, double eps
   }
 }
 
-double LaneSum(const double* x) {
+// Lanes beyond `count` may hold anything; the order of the sum is that of a full block with zeros
+// there.
+double LaneSum(const double* x, int count) {
   const D d;
-  V sum = hn::Load(d, x);
-  for (int l = Width(); l < kLanes; l += Width()) sum = hn::Add(sum, hn::Load(d, x + l));
+  const int N = Width();
+  V sum = hn::Zero(d);
+  int l = 0;
+  for (; l + N <= count; l += N) sum = hn::Add(sum, hn::Load(d, x + l));
+  if (l < count)
+    sum =
+        hn::Add(sum, hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count - l)), d, x + l));
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -186,12 +193,7 @@ void rank_one(In s, In y, double eps, Out out) {
   HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y.p, s.rows, y.width, eps, out.p, out.lanes);
 }
 
-double lane_sum(const double* x, int count) {
-  if (count == kLanes) return HWY_DYNAMIC_DISPATCH(LaneSum)(x);
-  alignas(64) double padded[kLanes] = {};
-  std::copy_n(x, count, padded);
-  return HWY_DYNAMIC_DISPATCH(LaneSum)(padded);
-}
+double lane_sum(const double* x, int count) { return HWY_DYNAMIC_DISPATCH(LaneSum)(x, count); }
 
 void add_product(In psi, In g, int count, double* M) {
   if (count < kLanes || psi.width == 1 || g.width == 1) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is anybody worse off together than alone? Several hundred settings, every agent, with and without the guard.
 
-usage: battery.py PATH_TO_AFFPCL [--settings N] [--systems S] [--replicates R] [--seed K] [--out DIR] [--check]
+usage: battery.py PATH_TO_AFFPCL [--settings N] [--systems S] [--replicates R] [--seed K] [--best N] [--out DIR] [--check]
 
 Settings are drawn at random (fixed seed) from the product of problem families, numbers of agents, heterogeneity, kinds of
 ratio, step-size rules, horizons and iterates, kept where learning alone is mean-square stable with room to spare (steps at
@@ -67,7 +67,7 @@ def draw_setting(rng):
     return dict(problem=problem, steps=steps, what=what, rule=rule, iterate=rng.choice(("last", "last", "last", "polyak")))
 
 
-def spec(setting, step, seed, first, replicates, curve_free=True):
+def spec(setting, step, seed, first, replicates):
     lines = ["[problem]"] + [f"{k} = {toml(v)}" for k, v in setting["problem"].items()] + ['redraw = "samples"']
     lines += ["[run]", f"steps = {setting['steps']}", f"replicates = {replicates}", f"first = {first}", f"seed = {seed}",
               f"tail = {max(1, setting['steps'] // 10)}", f"iterate = \"{setting['iterate']}\"", "curve_agents = []",
@@ -140,6 +140,24 @@ def run_setting(lab, number, setting, systems, replicates):
                 for agent in method["agents"]:
                     rows.append((system, agent["agent"], half, method["name"], ratio_and_error(agent["vs_independent"])))
     return [r for r in rows if r[4] is not None]
+
+
+def run_with_best_steps(lab, number, setting, systems, replicates):
+    """Every method at its own best step of a grid, chosen on one half: its error against the best of learning alone."""
+    out = {"plain": [], "guarded": []}
+    for system in range(systems):
+        seed = 1000 * number + system
+        limit = 2 * lab.step(dict(setting, rule="half"), seed)
+        errors = [{}, {}]
+        for share in (0.5, 0.25, 0.1, 0.04):
+            for half in (0, 1):
+                result = lab.call("run", spec(setting, share * limit, seed, half * replicates, replicates))["settings"][0]
+                for m in result["methods"]:
+                    errors[half].setdefault(m["name"], []).append(m["mse"]["mean"] or math.inf)
+        best = {m: errors[1][m][min(range(len(e)), key=e.__getitem__)] for m, e in errors[0].items()}
+        for m in out:
+            out[m].append(best[m] / best["independent"])
+    return {m: sum(v) / len(v) for m, v in out.items()}
 
 
 def upper_tail(z):
@@ -264,6 +282,8 @@ def main():
     parser.add_argument("--systems", type=int, default=3)
     parser.add_argument("--replicates", type=int, default=12, help="in each half")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--best", type=int, default=0, metavar="N",
+                        help="also N settings with every method at its own best step size")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
@@ -286,6 +306,14 @@ def main():
     lines, complaints = table(done)
     print("\n".join(lines))
     print(f"{len(done)} settings, {skipped} left out (not stable with the rule drawn), {time.time() - start:.0f} s")
+    fair = [(k, s) for k, s in enumerate(settings) if s["rule"] in ("half", "tenth") and s["problem"]["kind"] != "sarsa"]
+    if args.best:
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            ratios = list(pool.map(lambda ks: run_with_best_steps(lab, *ks, args.systems, args.replicates), fair[:args.best]))
+        for m in ("plain", "guarded"):
+            values = sorted(r[m] for r in ratios)
+            print(f"every method at its best step, {m}: worst {values[-1]:.3g}, median {values[len(values) // 2]:.3g}, "
+                  f"above 1.02 in {sum(v > 1.02 for v in values)} of {len(values)} settings")
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
         plot(done, args.out / "battery.svg")
