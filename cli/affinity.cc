@@ -41,6 +41,8 @@ constexpr Named kScores[] = {
     {"G_A", "largest |A(s)|", &Affinity::G_A},
     {"G_x", "largest |x*|", &Affinity::G_x},
     {"sigma", "scale of the system", &Affinity::sigma},
+    {"step_limit", "largest constant step at which learning alone is stable",
+     &Affinity::step_limit},
     {"lambda_central", "monotonicity of the central system", &Affinity::lambda_central},
     {"lambda_objective", "monotonicity of the central objective", &Affinity::lambda_objective},
 };

@@ -50,16 +50,31 @@ std::string diverged_words(const SettingResult& s) {
   return text.empty() ? "" : fmt::format("  diverged and left out: {} replicates\n", text);
 }
 
+// How much of the correction's mean the guard takes off, on average over the agents of the alarm.
+double debiased(const MethodResult& m) {
+  const auto c = std::find(m.columns.begin(), m.columns.end(), "guard_debias");
+  if (c == m.columns.end()) return 0;
+  double sum = 0;
+  for (std::int64_t i : m.alarm.agents)
+    sum += m.agents[static_cast<std::size_t>(i)]
+               .columns[static_cast<std::size_t>(c - m.columns.begin())];
+  return sum / static_cast<double>(m.alarm.agents.size());
+}
+
 // In words, where the importance correction of some agents has a mean that is not 0.
 std::string alarm_words(const SettingResult& s) {
   std::string text;
   for (const MethodResult& m : s.methods) {
     if (m.alarm.agents.empty()) continue;
-    fmt::format_to(
-        std::back_inserter(text),
-        "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to {:.1f}): "
-        "its density ratio\n  is wrong or not learnt yet, and their solutions are biased\n",
-        m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
+    fmt::format_to(std::back_inserter(text),
+                   "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to "
+                   "{:.1f}): its density ratio\n  is wrong or not learnt yet; ",
+                   m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
+    if (const double share = debiased(m); share > 0)
+      fmt::format_to(std::back_inserter(text), "the guard takes {:.0f} % of that mean off\n",
+                     100 * share);
+    else
+      text += "their solutions are biased\n";
   }
   return text;
 }

@@ -308,6 +308,7 @@ inline void does_not_mind_the_order(const MethodKind& method, const Setting& set
 
 // With agents all alike it ends much nearer to the solution than it started.
 inline void learns(const MethodKind& method, const ProblemKind& kind) {
+  SCOPED_TRACE(::testing::Message() << method.name << " on " << kind.name);
   Given alike;
   for (const Param& p : kind.params)
     if (p.name == "delta_env" || p.name == "delta_obj") alike[std::string(p.name)] = 0.0;

@@ -55,6 +55,12 @@ TEST(ConformanceOf, Problems) {
   conformance::check_problem(td, 70, {{"rewards", std::string("table")}, {"gamma", 0.9}});
   conformance::check_problem(
       td, 70, {{"sampling", std::string("markov")}, {"kernels", std::string("relative")}});
+  const ProblemKind& least_squares = problem_kind("least_squares");
+  for (const char* Phi : {"identity", "features"})
+    conformance::check_problem(least_squares, 150, {{"Phi", std::string(Phi)}});
+  conformance::check_problem(least_squares, 70, {{"delta_env", 2.0}, {"label_noise", 1.0}});
+  conformance::check_problem(least_squares, 70,
+                             {{"channels", std::int64_t{9}}, {"environments", std::int64_t{3}}});
   const ProblemKind& tabular = problem_kind("tabular");
   conformance::check_problem(tabular, 150, {{"coe", std::string("gradient")}});
   conformance::check_problem(tabular, 20, {{"delta_env", 1.0}, {"sparsity", 0.3}});

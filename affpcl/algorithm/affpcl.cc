@@ -30,9 +30,10 @@ MethodKind AffPcl::kind() {
        .fallback = "server",
        .choices = {"server", "client"}},
       {.name = "guard",
-       .doc = "protection against harm by collaboration",
+       .doc = "against harm by the others: weight (how much of the correction is used), full (and "
+              "its mean taken off); none is the paper",
        .fallback = "none",
-       .choices = {"none"}},
+       .choices = {"none", "weight", "full"}},
   };
   params.insert(params.begin(), ratio_params().begin(), ratio_params().end());
   return {
@@ -48,12 +49,15 @@ MethodKind AffPcl::kind() {
                     : v.text("central") == "average" ? Central::kAverage
                                                      : Central::kOwn;
         c.correction = v.text("correction") == "client" ? Correction::kClient : Correction::kServer;
+        c.guard = v.text("guard") == "weight" ? Guard::Mode::kWeight
+                  : v.text("guard") == "full" ? Guard::Mode::kFull
+                                              : Guard::Mode::kNone;
         return std::make_unique<AffPcl>(c, make_ratio(v));
       }};
 }
 
 AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
-    : config_(config), ratio_(std::move(ratio)) {}
+    : config_(config), ratio_(std::move(ratio)), guard_(config.guard) {}
 
 void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   const Shape shape = setup.problem.shape();
@@ -107,6 +111,7 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
     gbar_ = sum.add("gbar", shape.d);
   }
   watch_.declare(setup, agent);
+  guard_.declare(setup, agent, centre, sum);
   if (!ratio_->learns()) {  // Algorithm 1: (s, g(x^c), g^b(theta^c), g^{c->i}) up, three means down
     Layout world, sample;
     setup.problem.declare(world, sample);
@@ -172,6 +177,7 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
   };
 
   ratio_->begin(agents);
+  guard_.contribute(round, agents, message);
   for (int k = 0; k < batch.steps; ++k) {
     const Out gc = step_rows(agents[gc_], k, d);
     fill(gc, 0);
@@ -249,6 +255,7 @@ void AffPcl::centre(const Round& round, Mean mean, Centre centre) const {
   if (config_.objective == Objective::kTabular)
     shift(centre.mutate(seen_), {mean[cells_], seen_.rows, 1});
   ratio_->centre(round, mean, centre);
+  guard_.centre(mean, centre);
 }
 
 void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
@@ -270,9 +277,35 @@ void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centr
     residual(round, agents.lanes, batch, k, x, g);  // g^i(x^i)
     subtract(rg, step_rows(agents[gc_], k, d), h);  // rg^i - g^{c->i}
     watch_.follow(round, agents, h);
+    guard_.apply(round.first + k, agents, centre, g, h);
     add_scaled(g, 1, h);
     descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g);
   }
+}
+
+// What the watch and the guard have to say, one after the other.
+std::vector<Tally> AffPcl::tallies() const {
+  std::vector<Tally> all = Watch::tallies();
+  for (Tally t : guard_.tallies()) all.push_back(t);
+  return all;
+}
+
+void AffPcl::report(Agents agents, Out rows) const {
+  const auto watched = static_cast<int>(Watch::tallies().size());
+  watch_.report(agents, {rows.p, watched, rows.lanes});
+  guard_.report(agents, {rows.row(watched), rows.rows - watched, rows.lanes});
+}
+
+std::vector<std::string> AffPcl::columns() const {
+  std::vector<std::string> all = Watch::columns();
+  for (const std::string& c : guard_.columns()) all.push_back(c);
+  return all;
+}
+
+void AffPcl::conclude(std::span<const double> tallies, std::span<double> columns) const {
+  const std::size_t watched = Watch::tallies().size(), shown = Watch::columns().size();
+  Watch::conclude(tallies.first(watched), columns.first(shown));
+  if (columns.size() > shown) Guard::conclude(tallies.subspan(watched), columns.subspan(shown));
 }
 
 }  // namespace affpcl

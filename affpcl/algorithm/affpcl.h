@@ -18,8 +18,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "affpcl/algorithm/algorithm.h"
+#include "affpcl/algorithm/guard.h"
 #include "affpcl/algorithm/watch.h"
 #include "affpcl/density/ratio.h"
 
@@ -47,6 +51,7 @@ class AffPcl final : public Algorithm {
     Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
     Correction correction = Correction::kServer;
+    Guard::Mode guard = Guard::Mode::kNone;
   };
   AffPcl(const Config& config, std::unique_ptr<Ratio> ratio);
   static MethodKind kind();
@@ -66,12 +71,10 @@ class AffPcl final : public Algorithm {
   In central_theta(Centre centre) const override {
     return config_.objective == Objective::kLearnt ? centre[thetac_] : In{};
   }
-  std::vector<Tally> tallies() const override { return Watch::tallies(); }
-  void report(Agents agents, Out rows) const override { watch_.report(agents, rows); }
-  std::vector<std::string> columns() const override { return Watch::columns(); }
-  void conclude(std::span<const double> tallies, std::span<double> columns) const override {
-    Watch::conclude(tallies, columns);
-  }
+  std::vector<Tally> tallies() const override;
+  void report(Agents agents, Out rows) const override;
+  std::vector<std::string> columns() const override;
+  void conclude(std::span<const double> tallies, std::span<double> columns) const override;
   Traffic published_traffic() const override { return published_; }
 
  private:
@@ -94,6 +97,7 @@ class AffPcl final : public Algorithm {
   Product cells_;      // sum, tabular: one-hot(cell) (value, 1)'
   Table table_;
   Watch watch_;
+  Guard guard_;
   Traffic published_;
 };
 

@@ -39,6 +39,10 @@ void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout&
         "have; use form = \"published\"");
   x_ = agent.add("x", setup.problem.shape().d);
   cluster_ = agent.add("cluster", 1);
+  if (!config_.published) {
+    Abar_ = agent.add("Abar", x_.rows * x_.rows);
+    bbar_ = agent.add("bbar", x_.rows);
+  }
   w_ = centre.add("w", config_.clusters * x_.rows);
   moved_ = sum.add_product("moved", config_.clusters, x_.rows + 1);
 }
@@ -53,15 +57,35 @@ void Ifca::start(const Problem& problem, const Key& key, Centre centre) const {
           config_.start_scale * normal(key, c, Purpose::kMethod, static_cast<std::uint32_t>(r));
 }
 
+void Ifca::start(const Problem& problem, Agents agents) const {
+  if (config_.published) return;
+  const std::vector<double> Abar = mean_matrices(problem, agents.lanes);
+  for (int l = 0; l < agents.lanes.count; ++l)
+    for (int j = 0; j < Abar_.rows; ++j)
+      agents[Abar_].row(j)[l] = Abar[static_cast<std::size_t>(l * Abar_.rows + j)];
+  problem.mean_objective(agents.lanes, agents[bbar_]);
+}
+
+// |Abar^i w - bbar^i|^2
+void Ifca::mean_loss(Agents agents, In w, Out y, Out loss) const {
+  const int d = x_.rows;
+  for (int r = 0; r < d; ++r) {
+    std::fill_n(y.row(r), y.lanes, 0.0);
+    for (int c = 0; c < d; ++c) {
+      const double* A = agents[Abar_].row(r * d + c);
+      for (int l = 0; l < y.lanes; ++l) y.row(r)[l] += A[l] * w.p[c];
+    }
+  }
+  squared_distance(y, agents[bbar_], loss);
+}
+
 void Ifca::choose(const Round& round, const Batch& batch, Agents agents, Centre centre) const {
   Scratch& scratch = round.scratch;
-  const Out least = scratch.rows(1), loss = scratch.rows(1), b = scratch.rows(x_.rows),
-            y = scratch.rows(x_.rows), cluster = agents[cluster_];
-  if (!config_.published) round.problem.mean_objective(agents.lanes, b);
+  const Out least = scratch.rows(1), loss = scratch.rows(1), y = scratch.rows(x_.rows),
+            cluster = agents[cluster_];
   for (int c = 0; c < config_.clusters; ++c) {
     if (!config_.published) {
-      round.problem.mean_apply(agents.lanes, model(centre, c), y);
-      squared_distance(y, b, loss);
+      mean_loss(agents, model(centre, c), y, loss);
     } else {
       fill(loss, 0);
       const Out one = scratch.rows(1);

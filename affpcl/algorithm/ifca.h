@@ -22,6 +22,7 @@ class Ifca final : public Algorithm {
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
   void start(const Problem& problem, const Key& key, Centre centre) const override;
+  void start(const Problem& problem, Agents agents) const override;
   void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
                   Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
@@ -32,11 +33,13 @@ class Ifca final : public Algorithm {
  private:
   // Writes every agent's cluster: the least residual.
   void choose(const Round& round, const Batch& batch, Agents agents, Centre centre) const;
+  void mean_loss(Agents agents, In w, Out y, Out loss) const;
   In model(Centre centre, int c) const { return {centre[w_].p + c * x_.rows, x_.rows, 1}; }
   void own_model(Agents agents, Centre centre, Out x) const;
 
   Config config_;
   Field x_, cluster_;  // per agent: its model's copy, which one it is
+  Field Abar_, bbar_;  // per agent, form figure: the exact means
   Field w_;            // centre: clusters x d
   Product moved_;      // sum: one-hot(cluster) (displacement, 1)'
 };

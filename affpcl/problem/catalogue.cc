@@ -4,6 +4,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/gaussian.h"
+#include "affpcl/problem/least_squares.h"
 #include "affpcl/problem/sarsa.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/problem/td.h"
@@ -12,8 +13,8 @@ namespace affpcl {
 namespace {
 
 std::vector<ProblemKind>& registry() {
-  static std::vector<ProblemKind> kKinds = {Gaussian::kind(), Tabular::kind(), Td::kind(),
-                                            Sarsa::kind()};
+  static std::vector<ProblemKind> kKinds = {Gaussian::kind(), LeastSquares::kind(), Tabular::kind(),
+                                            Td::kind(), Sarsa::kind()};
   return kKinds;
 }
 

@@ -11,19 +11,6 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// length * (random unit vector)
-std::vector<double> direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
-                              double length) {
-  std::vector<double> v(static_cast<std::size_t>(dim));
-  double square = 0;
-  for (std::size_t r = 0; r < v.size(); ++r) {
-    v[r] = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
-    square += v[r] * v[r];
-  }
-  for (double& x : v) x *= length / std::sqrt(square);
-  return v;
-}
-
 // F'F + ridge I
 std::vector<double> positive_definite(const Matrix& F, double ridge) {
   const Matrix M = F.transpose() * F + ridge * Matrix::Identity(F.rows(), F.cols());
@@ -125,25 +112,14 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
     for (double& t : theta_base_) t *= config_.theta_length / std::sqrt(square);
   }
 
-  const double radius = config_.delta_env * config_.spread;
-  std::int64_t environments = radius == 0                 ? 1
-                              : config_.environments == 0 ? n
-                                                          : std::min(config_.environments, n);
-  weight_.assign(static_cast<std::size_t>(environments), 0.0);
-  for (std::int64_t e = 0; e < environments; ++e)
-    weight_[static_cast<std::size_t>(e)] =
-        static_cast<double>((n - e + environments - 1) / environments) / static_cast<double>(n);
-  for (std::int64_t e = 0; e < environments; ++e) {
-    std::vector<double> m(D);
-    if (radius != 0 && !(e == 0 && config_.first_central))
-      m = direction(key, e, Purpose::kEnvironment, d, radius);
-    double square = 0;
-    for (double x : m) square += x * x;
-    means_.insert(means_.end(), m.begin(), m.end());
-    bias_.push_back(-0.5 * square);
-  }
+  laws_ = NormalDensities(key,
+                          {.agents = n,
+                           .distinct = config_.environments,
+                           .dim = d,
+                           .radius = config_.delta_env * config_.spread,
+                           .first_central = config_.first_central},
+                          whole(d));
 
-  mean_ = Store(d, n);
   Phi_theta_ = Store(d, n);
   theta_mean_.assign(D, 0.0);
   const Eigen::Map<const Matrix> Phi_b(Phi_base_.data(), d, d);
@@ -151,10 +127,9 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
     const std::vector<double> th = theta(i);
     const Eigen::VectorXd y = Phi_b * Eigen::Map<const Eigen::VectorXd>(th.data(), d);
     const auto l = i % kLanes;
-    const Agents m = mean_.block(i / kLanes), pt = Phi_theta_.block(i / kLanes);
+    const Out Phi_theta = Phi_theta_.block(i / kLanes)[whole(d)];
     for (int r = 0; r < d; ++r) {
-      m[whole(d)].row(r)[l] = means_[static_cast<std::size_t>(environment(i) * d + r)];
-      pt[whole(d)].row(r)[l] = y(r);
+      Phi_theta.row(r)[l] = y(r);
       theta_mean_[static_cast<std::size_t>(r)] +=
           th[static_cast<std::size_t>(r)] / static_cast<double>(n);
     }
@@ -167,7 +142,7 @@ std::vector<double> Gaussian::theta(std::int64_t agent) const {
   if (config_.delta_obj == 0 || (agent == 0 && config_.first_central)) return th;
   // The direction does not depend on delta_obj: settings of a sweep differ by the knob alone.
   const std::vector<double> u =
-      direction(system_key_, agent, Purpose::kObjective, config_.dim, config_.delta_obj);
+      random_direction(system_key_, agent, Purpose::kObjective, config_.dim, config_.delta_obj);
   for (std::size_t r = 0; r < th.size(); ++r) th[r] += u[r];
   return th;
 }
@@ -181,10 +156,6 @@ void Gaussian::declare(Layout&, Layout& sample) const { sample.add("s", config_.
 void Gaussian::draw(const Draw& draw, Agents world, Out s) const {
   normals(draw.key, world.lanes, Purpose::kSample, 0, s);
   add_scaled(s, 1, mean(world.lanes));
-}
-
-In Gaussian::mean(Lanes lanes) const {
-  return mean_.block(lanes.first / kLanes)[whole(config_.dim)];
 }
 
 void Gaussian::base(const std::vector<double>& matrix, In x, Out y) const {
@@ -240,64 +211,12 @@ void Gaussian::mean_objective(Lanes lanes, Out b) const {
 // |m|^2) mm' (Isserlis), so its largest eigenvalue is along m.
 double Gaussian::mean_square(const std::vector<double>& matrix, double eps) const {
   const int d = config_.dim;
-  double m2 = 0;
-  for (double b : bias_) m2 = std::max(m2, -2 * b);
+  const double m2 = laws_.farthest();
   const double largest = 1 + 2 * eps * (1 + m2) + eps * eps * ((d + 2 + m2) + (d + 4 + m2) * m2);
   const Eigen::Map<const Matrix> M(matrix.data(), d, d);
   return std::sqrt(largest) * M.operatorNorm();
 }
 double Gaussian::G_A() const { return mean_square(A_base_, config_.eps_A); }
 double Gaussian::G_Phi() const { return mean_square(Phi_base_, config_.eps_b); }
-
-// rho^e(s) = exp(l_e) / sum_f w_f exp(l_f) with l_e = m_e's - |m_e|^2/2, shifted by the agent's own
-// logit so that the sum is at least w_own: no overflow, no floor, no pass for the maximum.
-void Gaussian::mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const {
-  const int d = config_.dim;
-  const Out shift = scratch.rows(1);
-  const In m = mean(lanes);
-  fill(shift, 0);
-  for (int r = 0; r < d; ++r)
-    for (int l = 0; l < kLanes; ++l) shift.p[l] += m.row(r)[l] * (s.row(r)[l] - 0.5 * m.row(r)[l]);
-  kernels::matvec(means_.data(), numerators.rows, d, s, numerators);
-  kernels::mixture_exp(numerators, bias_.data(), weight_.data(), shift, Z);
-}
-
-void Gaussian::accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const {
-  if (p() == 1) {  // one environment: rho = 1
-    const std::vector<double>& one = weight_;
-    return kernels::add_product(In{one.data(), 1, 1}, g, lanes.count, M);
-  }
-  const Out psi = scratch.rows(p()), Z = scratch.rows(1), scaled = scratch.rows(g.rows);
-  mixture(lanes, s, psi, Z, scratch);
-  for (int r = 0; r < g.rows; ++r)
-    for (int l = 0; l < kLanes; ++l) scaled.row(r)[l] = g.at(r, l) / Z.p[l];
-  kernels::add_product(psi, scaled, lanes.count, M);
-}
-
-void Gaussian::correct(Lanes lanes, const double* M, Out rg) const {
-  for (int l = 0; l < lanes.count; ++l) {
-    const double* row = M + environment(lanes.first + l) * rg.rows;
-    for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] = row[r];
-  }
-}
-
-// Two unit normals overlap by their distance alone: TV = 2 Phi(|m_i - m_j| / 2) - 1.
-double Gaussian::tv(std::int64_t i, std::int64_t j) const {
-  double square = 0;
-  for (int r = 0; r < config_.dim; ++r) {
-    const double gap = means_[static_cast<std::size_t>(environment(i) * config_.dim + r)] -
-                       means_[static_cast<std::size_t>(environment(j) * config_.dim + r)];
-    square += gap * gap;
-  }
-  return std::erf(std::sqrt(square / 8));
-}
-
-void Gaussian::own(Lanes lanes, In s, Scratch& scratch, Out rho) const {
-  if (p() == 1) return fill(rho, 1);
-  const Out psi = scratch.rows(p()), Z = scratch.rows(1);
-  mixture(lanes, s, psi, Z, scratch);
-  for (int l = 0; l < lanes.count; ++l)
-    rho.p[l] = psi.row(static_cast<int>(environment(lanes.first + l)))[l] / Z.p[l];
-}
 
 }  // namespace affpcl

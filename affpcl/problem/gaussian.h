@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/problem/normal_densities.h"
 
 namespace affpcl {
 
-class Gaussian final : public Problem, private Densities {
+class Gaussian final : public Problem {
  public:
   struct Config {
     std::int64_t agents = 20;
@@ -37,7 +38,7 @@ class Gaussian final : public Problem, private Densities {
   void objective(Lanes lanes, In s, Out b) const override;
   void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
   void known(Lanes lanes, In s, Out b0) const override;
-  const Densities* densities() const override { return this; }
+  const Densities* densities() const override { return &laws_; }
 
   bool has_means() const override { return true; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
@@ -48,21 +49,10 @@ class Gaussian final : public Problem, private Densities {
   double G_Phi() const override;
 
   const Config& config() const { return config_; }
-  In mean(Lanes lanes) const;  // m_i
+  In mean(Lanes lanes) const { return laws_.mean(lanes); }  // m_i
   std::vector<double> theta(std::int64_t agent) const override;
 
  private:
-  int p() const override { return static_cast<int>(weight_.size()); }
-  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
-  void correct(Lanes lanes, const double* M, Out rg) const override;
-  double tv(std::int64_t i, std::int64_t j) const override;
-  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
-
-  std::int64_t environment(std::int64_t agent) const {
-    return agent % static_cast<std::int64_t>(weight_.size());
-  }
-  // exp(logit_e - own logit) for every environment and their weighted sum.
-  void mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const;
   void base(const std::vector<double>& matrix, In x, Out y) const;  // y = matrix x, x shared or not
   double mean_square(const std::vector<double>& matrix, double eps) const;
 
@@ -70,10 +60,9 @@ class Gaussian final : public Problem, private Densities {
   Key system_key_;
   std::vector<double> A_base_, Phi_base_;  // dim x dim, row major
   std::vector<double> theta_base_;
-  std::vector<double> theta_mean_;     // mean of theta^i
-  std::vector<double> means_;          // environments x dim
-  std::vector<double> bias_, weight_;  // -|m_e|^2/2 and the share of agents, per environment
-  Store mean_, Phi_theta_;             // per agent: m_i, Phi_base theta^i
+  std::vector<double> theta_mean_;  // mean of theta^i
+  NormalDensities laws_;
+  Store Phi_theta_;  // per agent: Phi_base theta^i
 };
 
 }  // namespace affpcl

@@ -6,6 +6,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/study/stability.h"
 
 namespace affpcl {
 namespace {
@@ -55,6 +56,12 @@ class Measure {
       enumerate(out);
     } else {
       sample(out);
+    }
+    if (shape_.d <= 10 && n_ <= 1000) {
+      const std::vector<double> limits = stable_steps(problem_, options_.seed, options_.rounds);
+      out.step_limit = exact(*std::min_element(limits.begin(), limits.end()));
+    } else {
+      out.step_limit = none("more than 10 unknowns or 1000 agents");
     }
     out.nu = out.agents.front().nu;
     for (const AgentAffinity& a : out.agents)
@@ -178,8 +185,10 @@ class Measure {
     return A;
   }
 
-  static Matrix root(const Matrix& A) {  // sqrt(A'A)
-    return Eigen::SelfAdjointEigenSolver<Matrix>(A.transpose() * A).operatorSqrt();
+  static Matrix root(const Matrix& A) {  // sqrt(A'A); rounding leaves singular A below 0
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(A.transpose() * A);
+    return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+           eigen.eigenvectors().transpose();
   }
 
   static double nu_of(const Matrix& D, const double* Abar, int d) {

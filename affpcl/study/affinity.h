@@ -30,6 +30,7 @@ struct Affinity {
   Score delta_env, delta_obj;  // largest pairwise distances
   Score G_b, G_A, G_x, sigma;  // the system's scale
   Score lambda_central, lambda_objective, nu;
+  Score step_limit;  // the largest constant step at which every agent alone is stable (stability.h)
   std::vector<AgentAffinity> agents;
 };
 

@@ -6,6 +6,7 @@
 
 #include "affpcl/math/statistics.h"
 #include "affpcl/problem/gaussian.h"
+#include "affpcl/problem/least_squares.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/study/study.h"
 
@@ -54,6 +55,13 @@ TEST(Affinity, EqualAgentsGainOneOverN) {
     const Affinity a = affinity(equal, {});
     for (const AgentAffinity& agent : a.agents) EXPECT_NEAR(agent.prediction.value, 1.0 / n, 1e-12);
   }
+}
+
+// A(s) = phi phi' is singular and positive: D(s) = A(s), so nu = 1 but for Monte Carlo.
+TEST(Affinity, SamplesOfRankOneHaveANu) {
+  const LeastSquares problem({.agents = 4, .dim = 3}, 3, 0);
+  const Affinity a = affinity(problem, {});
+  for (const AgentAffinity& agent : a.agents) EXPECT_NEAR(agent.nu.value, 1, 0.2);
 }
 
 // The same numbers by Monte Carlo, through a problem that hides that it is finite: |z| < 5, 20

@@ -33,6 +33,11 @@ const std::vector<Param>& run_table() {
        .fallback = std::int64_t{10},
        .lo = 1,
        .hi = 1e7},
+      {.name = "first",
+       .doc = "number of the first replicate: a study can be split, or go on where another ended",
+       .fallback = std::int64_t{0},
+       .lo = 0,
+       .hi = 1e9},
       {.name = "seed", .doc = "decides all random numbers", .fallback = std::int64_t{1}, .lo = 0},
       {.name = "tail",
        .doc = "steps averaged for the summary; 0: the last ten, or all if fewer",
@@ -260,6 +265,7 @@ Spec Parser::spec(const toml::table& root) const {
   const Values r = named([&] { return Values(run_table(), given("run", run, kStepKeys), "run"); });
   spec.run.steps = r.integer("steps");
   spec.replicates = r.integer("replicates");
+  spec.first = r.integer("first");
   spec.run.seed = static_cast<std::uint64_t>(r.integer("seed"));
   spec.run.tail =
       r.integer("tail") > 0 ? r.integer("tail") : std::min<std::int64_t>(10, spec.run.steps);

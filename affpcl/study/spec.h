@@ -36,7 +36,8 @@ struct Spec {
   Values problem;
   bool redraw_system = true;  // each replicate a new system; otherwise one system, new samples
   std::int64_t replicates = 10;
-  RunOptions run;  // without its replicate
+  std::int64_t first = 0;  // number of the first replicate
+  RunOptions run;          // without its replicate
   StepRule step_size;
   std::optional<StepRule> step_size_central, step_size_objective, step_size_ratio;
   std::vector<MethodSpec> methods;

@@ -72,7 +72,7 @@ TEST(SpecReader, DefaultsAreTheDesigns) {
   EXPECT_EQ(s.methods[0].period, 1);
   EXPECT_EQ(s.methods[0].batch, 1);
   EXPECT_EQ(s.methods[0].values.text("ratio"), "exact");
-  EXPECT_EQ(s.methods[0].values.text("objective"), "learnt");
+  EXPECT_EQ(s.methods[0].values.text("objective"), "auto");
   EXPECT_EQ(s.methods[0].values.text("central"), "own");
   EXPECT_EQ(s.methods[0].values.text("guard"), "none");
 }

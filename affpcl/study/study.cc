@@ -116,8 +116,9 @@ class Runner {
     }
   }
 
-  void replicate(std::size_t setting, std::uint32_t number, Team& team) {
+  void replicate(std::size_t setting, std::uint32_t index, Team& team) {
     const Spec& spec = study_.settings[setting].spec;
+    const auto number = static_cast<std::uint32_t>(spec.first + index);
     const std::unique_ptr<Problem> problem =
         problem_kind(spec.problem_kind)
             .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
@@ -165,7 +166,7 @@ class Runner {
 
     const std::lock_guard lock(mutex_);
     Collected& c = collected_[setting];
-    c.replicates[number] = {running->finish(), running->step()};
+    c.replicates[index] = {running->finish(), running->step()};
     curve_agents_[setting] = run.curve_agents;
     error_names_[setting] = problem->more_errors();
     result_.settings[setting].agent_names = problem->agent_names();

@@ -17,7 +17,8 @@ Trace::Trace(const Study& study, std::string path) : path_(std::move(path)) {
   refuse_unwritable(path_);
   const Spec& spec = study.settings.front().spec;
   for (const MethodSpec& m : spec.methods) methods_.push_back(m.name);
-  for (std::int64_t r = 0; r < spec.replicates; ++r) lines_[static_cast<std::uint32_t>(r)];
+  for (std::int64_t r = 0; r < spec.replicates; ++r)
+    lines_[static_cast<std::uint32_t>(spec.first + r)];
   double rows =
       static_cast<double>(spec.run.steps) *
       static_cast<double>(spec.replicates * static_cast<std::int64_t>(spec.methods.size()));

@@ -1,0 +1,401 @@
+#include "affpcl/problem/least_squares.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "affpcl/base/error.h"
+#include "affpcl/math/kernels.h"
+
+namespace affpcl {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+constexpr double kDependent = 1e-10;  // an eigenvalue of E cc' below which it counts as singular
+
+// sum = a'x, lane by lane.
+void dot(In a, In x, int lanes, double* sum) {
+  std::fill_n(sum, lanes, 0.0);
+  for (int r = 0; r < a.rows; ++r) {
+    const double* v = a.row(r);
+    if (x.width == 1) {
+      const double w = x.p[r];
+      for (int l = 0; l < lanes; ++l) sum[l] += v[l] * w;
+    } else {
+      const double* w = x.row(r);
+      for (int l = 0; l < lanes; ++l) sum[l] += v[l] * w[l];
+    }
+  }
+}
+
+// out = v factor, lane by lane.
+void scale(In v, const double* factor, Out out) {
+  for (int r = 0; r < v.rows; ++r)
+    for (int l = 0; l < out.lanes; ++l) out.row(r)[l] = v.row(r)[l] * factor[l];
+}
+
+// out = a (w'x)
+void outer(In a, In w, In x, Out out) {
+  alignas(64) double sum[kLanes];
+  dot(w, x, out.lanes, sum);
+  scale(a, sum, out);
+}
+
+Vector lane(In rows, int l) {
+  Vector v(rows.rows);
+  for (int r = 0; r < rows.rows; ++r) v(r) = rows.at(r, l);
+  return v;
+}
+
+// The channels as seen from phi = m + z, z ~ N(0, I): c_j = (b_j'm + curve a_j^2) + slope_j'z +
+// curve (q_j'z)^2 + channel_noise xi_j with a_j = q_j'm. Their joint cumulants are short:
+//
+//   E c_j       = b_j'm + curve (a_j^2 + 1)
+//   Cov(z, c_j) = slope_j = b_j + 2 curve a_j q_j
+//   Cov(c)_jl   = slope_j'slope_l + 2 (curve q_j'q_l)^2 + channel_noise^2 1{j = l}
+struct Channels {
+  Channels(const LeastSquares& problem, const Vector& m)
+      : q(problem.curves().data(), problem.config().channels, problem.config().dim),
+        curve(problem.config().curve),
+        noise(problem.config().channel_noise) {
+    const int d = problem.config().dim, k = problem.config().channels;
+    const Eigen::Map<const Matrix> b(problem.lines().data(), k, d);
+    const Vector a = q * m;
+    mean = b * m + curve * (a.cwiseAbs2() + Vector::Ones(k));
+    slope = b + 2 * curve * a.asDiagonal() * q;
+  }
+
+  Matrix covariance() const {
+    const Matrix R = q * q.transpose();
+    return slope * slope.transpose() + 2 * curve * curve * R.cwiseAbs2() +
+           noise * noise * Matrix::Identity(R.rows(), R.cols());
+  }
+
+  Eigen::Map<const Matrix> q;
+  double curve, noise;
+  Vector mean;   // E c
+  Matrix slope;  // [channels][dim]
+};
+
+// E |c|^2 cc': moments are sums over the partitions of four factors into cumulants. Those of third
+// and fourth order are derivatives of
+//
+//   log E exp(t'c) = ... + slope'H slope + (4/3) tr H^3 + 2 slope'H^2 slope + 2 tr H^4 + ...
+//
+// with slope = sum_j t_j slope_j and H = curve sum_j t_j q_j q_j'.
+class FourthMoment {
+ public:
+  explicit FourthMoment(const Channels& channels)
+      : c_(channels), R(c_.q * c_.q.transpose()), W(c_.slope * c_.q.transpose()) {}
+
+  Matrix matrix() const {
+    const auto k = R.rows();
+    const Vector& mu = c_.mean;
+    const Matrix K = c_.covariance(), mm = mu * mu.transpose(), Kmm = K * mm;
+    Matrix F = (mu.squaredNorm() + K.trace()) * (mm + K) + 2 * (Kmm + Kmm.transpose() + K * K);
+    if (c_.curve == 0) return F;
+    for (Eigen::Index j = 0; j < k; ++j)
+      for (Eigen::Index l = 0; l < k; ++l)
+        for (Eigen::Index m = 0; m < k; ++m)
+          F(j, l) += mu(j) * third(l, m, m) + mu(l) * third(j, m, m) + 2 * mu(m) * third(j, l, m) +
+                     fourth({j, l, m, m});
+    return F;
+  }
+
+ private:
+  double third(Eigen::Index j, Eigen::Index l, Eigen::Index m) const {
+    const double curve = c_.curve;
+    return 2 * curve * (W(j, l) * W(m, l) + W(l, j) * W(m, j) + W(j, m) * W(l, m)) +
+           8 * curve * curve * curve * R(j, l) * R(l, m) * R(m, j);
+  }
+  double fourth(const std::array<Eigen::Index, 4>& which) const {
+    const double curve = c_.curve;
+    std::array<std::size_t, 4> o = {0, 1, 2, 3};
+    double sum = 0;
+    do {
+      const auto a = which[o[0]], b = which[o[1]], c = which[o[2]], e = which[o[3]];
+      sum += R(b, c) * (W(a, b) * W(e, c) + curve * curve * R(a, b) * R(c, e) * R(e, a));
+    } while (std::next_permutation(o.begin(), o.end()));
+    return 2 * curve * curve * sum;
+  }
+
+  const Channels& c_;
+  Matrix R, W;  // q_j'q_l, slope_j'q_l
+};
+
+}  // namespace
+
+ProblemKind LeastSquares::kind() {
+  const Config c;
+  return {
+      "least_squares",
+      "least squares on Gaussian features; labels weigh outcome channels; Phi well or ill chosen",
+      {
+          {.name = "agents",
+           .doc = "number of agents n",
+           .fallback = c.agents,
+           .lo = 1,
+           .hi = kMostAgents},
+          {.name = "dim",
+           .doc = "features, unknowns per agent d",
+           .fallback = std::int64_t{c.dim},
+           .lo = 1,
+           .hi = 10000},
+          {.name = "channels",
+           .doc = "outcome channels c",
+           .fallback = std::int64_t{c.channels},
+           .lo = 1,
+           .hi = 100},
+          {.name = "delta_env",
+           .doc = "knob of environment heterogeneity: means of length delta_env * spread",
+           .fallback = c.delta_env,
+           .lo = 0,
+           .hi = 100},
+          {.name = "delta_obj",
+           .doc = "knob of objective heterogeneity: theta^i at distance delta_obj from theta_base",
+           .fallback = c.delta_obj,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "spread",
+           .doc = "how far apart environments are at delta_env = 1",
+           .fallback = c.spread,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "curve",
+           .doc = "square part of the channels; above 0 solutions depend on the environment",
+           .fallback = c.curve,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "channel_noise",
+           .doc = "noise of the channels, which collaboration can average",
+           .fallback = c.channel_noise,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "label_noise",
+           .doc = "noise of an agent's own labels, which it cannot",
+           .fallback = c.label_noise,
+           .lo = 0,
+           .hi = 1e6},
+          {.name = "Phi",
+           .doc = "channels: phi c'; identity: I, ill-chosen; features: A itself, AffPCL is "
+                  "independent",
+           .fallback = "channels",
+           .choices = {"channels", "identity", "features"}},
+          {.name = "environments",
+           .doc = "distinct environments; 0: one per agent",
+           .fallback = c.environments,
+           .lo = 0,
+           .hi = kMostAgents},
+          {.name = "first_central",
+           .doc = "the first agent sits at the centre",
+           .fallback = c.first_central},
+      },
+      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+        const Config config{.agents = v.integer("agents"),
+                            .dim = static_cast<int>(v.integer("dim")),
+                            .channels = static_cast<int>(v.integer("channels")),
+                            .delta_env = v.number("delta_env"),
+                            .delta_obj = v.number("delta_obj"),
+                            .spread = v.number("spread"),
+                            .curve = v.number("curve"),
+                            .channel_noise = v.number("channel_noise"),
+                            .label_noise = v.number("label_noise"),
+                            .Phi = v.text("Phi") == "identity"   ? Form::kIdentity
+                                   : v.text("Phi") == "features" ? Form::kFeatures
+                                                                 : Form::kChannels,
+                            .environments = v.integer("environments"),
+                            .first_central = v.flag("first_central")};
+        return std::make_unique<LeastSquares>(config, seed, replicate);
+      }};
+}
+
+LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate)
+    : config_(config), system_key_{seed, replicate, 0} {
+  const int d = config_.dim, k = config_.channels;
+  const std::int64_t n = config_.agents;
+  for (int j = 0; j < k; ++j) {
+    const std::vector<double> b = random_direction(system_key_, j, Purpose::kSystemPhi, d, 1),
+                              q = random_direction(system_key_, j, Purpose::kSystemA, d, 1);
+    line_.insert(line_.end(), b.begin(), b.end());
+    curve_.insert(curve_.end(), q.begin(), q.end());
+  }
+  theta_base_ = random_direction(system_key_, 0, Purpose::kTheta, k, 1);
+  laws_ = NormalDensities(system_key_,
+                          {.agents = n,
+                           .distinct = config_.environments,
+                           .dim = d,
+                           .radius = config_.delta_env * config_.spread,
+                           .first_central = config_.first_central},
+                          {0, d});
+
+  theta_ = Store(k, n);
+  theta_mean_.assign(theta_base_.size(), 0.0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::vector<double> th = weights(i);
+    const Out own = theta_.block(i / kLanes)[Field{0, k}];
+    for (int j = 0; j < k; ++j) {
+      own.row(j)[i % kLanes] = th[static_cast<std::size_t>(j)];
+      theta_mean_[static_cast<std::size_t>(j)] +=
+          th[static_cast<std::size_t>(j)] / static_cast<double>(n);
+    }
+  }
+  mean_b_ = Store(d, n);
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    mean_channels(lanes, own_weights(lanes), mean_b_.block(b)[Field{0, d}]);
+  }
+  solve();
+  // channel_noise^2 bounds the eigenvalues of E cc' from below.
+  if (config_.Phi == Form::kChannels && config_.channel_noise == 0 &&
+      monotonicity(*this).objective < kDependent)
+    throw BadInput(
+        fmt::format("problem.channels = {} is too many for {} features without channel_noise: they "
+                    "are linearly dependent, and theta has no unique solution",
+                    k, d));
+}
+
+std::vector<double> LeastSquares::weights(std::int64_t agent) const {
+  std::vector<double> th = theta_base_;
+  if (config_.delta_obj == 0 || (agent == 0 && config_.first_central)) return th;
+  const std::vector<double> u = random_direction(system_key_, agent, Purpose::kObjective,
+                                                 config_.channels, config_.delta_obj);
+  for (std::size_t j = 0; j < th.size(); ++j) th[j] += u[j];
+  return th;
+}
+
+std::vector<double> LeastSquares::theta(std::int64_t agent) const {
+  return config_.Phi == Form::kChannels ? weights(agent) : std::vector<double>{};
+}
+
+Shape LeastSquares::shape() const {
+  return {.agents = config_.agents,
+          .d = config_.dim,
+          .k = config_.Phi == Form::kChannels ? config_.channels : config_.dim,
+          .p = 0,
+          .acts = false};
+}
+
+void LeastSquares::declare(Layout&, Layout& sample) const {
+  sample.add("phi", config_.dim);
+  sample.add("c", config_.channels);
+  sample.add("y", 1);
+}
+
+// The sample's normals are drawn in place: z, xi, e become phi, c, y.
+void LeastSquares::draw(const Draw& draw, Agents world, Out s) const {
+  const int d = config_.dim, k = config_.channels;
+  normals(draw.key, world.lanes, Purpose::kSample, 0, s);
+  const Out phi{s.p, d, s.lanes};
+  add_scaled(phi, 1, mean(world.lanes));
+
+  alignas(64) double line[kLanes], curve[kLanes], label[kLanes];
+  const auto column = [d](const std::vector<double>& rows, int j) {
+    return In{rows.data() + static_cast<std::ptrdiff_t>(j) * d, d, 1};
+  };
+  for (int j = 0; j < k; ++j) {
+    dot(phi, column(line_, j), s.lanes, line);
+    dot(phi, column(curve_, j), s.lanes, curve);
+    double* c = s.row(d + j);
+    for (int l = 0; l < s.lanes; ++l)
+      c[l] = line[l] + config_.curve * curve[l] * curve[l] + config_.channel_noise * c[l];
+  }
+  dot(c(s), own_weights(world.lanes), s.lanes, label);
+  double* y = s.row(d + k);
+  for (int l = 0; l < s.lanes; ++l) y[l] = label[l] + config_.label_noise * y[l];
+}
+
+void LeastSquares::apply(Lanes, In s, In x, Out Ax) const { outer(phi(s), phi(s), x, Ax); }
+
+void LeastSquares::objective(Lanes, In s, Out b) const { scale(phi(s), y(s), b); }
+
+void LeastSquares::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+  switch (config_.Phi) {
+    case Form::kChannels:
+      return outer(phi(s), c(s), theta, bhat);
+    case Form::kIdentity:
+      return copy(theta, bhat);
+    case Form::kFeatures:
+      return apply(lanes, s, theta, bhat);
+  }
+}
+
+void LeastSquares::known(Lanes, In s, Out b0) const {
+  outer(phi(s), c(s), {theta_mean_.data(), config_.channels, 1}, b0);
+}
+
+void LeastSquares::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
+  if (config_.Phi != Form::kChannels) return Problem::coe(lanes, s, b, theta, bhat, g);
+  alignas(64) double gap[kLanes];
+  dot(c(s), theta, g.lanes, gap);
+  for (int l = 0; l < g.lanes; ++l) gap[l] -= y(s)[l];
+  scale(c(s), gap, g);
+}
+
+// E phi phi' = I + m m'.
+void LeastSquares::mean_apply(Lanes lanes, In x, Out Ax) const {
+  kernels::rank_one(mean(lanes), x, 1, Ax);
+}
+
+void LeastSquares::mean_objective(Lanes lanes, Out b) const {
+  copy(mean_b_.block(lanes.first / kLanes)[Field{0, config_.dim}], b);
+}
+
+void LeastSquares::mean_Phi(Lanes lanes, In theta, Out bhat) const {
+  switch (config_.Phi) {
+    case Form::kChannels:
+      return mean_channels(lanes, theta, bhat);
+    case Form::kIdentity:
+      return copy(theta, bhat);
+    case Form::kFeatures:
+      return mean_apply(lanes, theta, bhat);
+  }
+}
+
+// E phi c' = Cov(phi, c) + m (E c)'.
+void LeastSquares::mean_channels(Lanes lanes, In theta, Out bhat) const {
+  for (int l = 0; l < lanes.count; ++l) {
+    const Vector m = lane(mean(lanes), l), th = lane(theta, l);
+    const Channels c(*this, m);
+    const Vector b = c.slope.transpose() * th + m * c.mean.dot(th);
+    for (int r = 0; r < bhat.rows; ++r) bhat.row(r)[l] = b(r);
+  }
+}
+
+// E c (c'theta - y) = E cc' (theta - theta^i).
+void LeastSquares::mean_coe(Lanes lanes, In theta, Out g) const {
+  if (config_.Phi != Form::kChannels) return Problem::mean_coe(lanes, theta, g);
+  for (int l = 0; l < lanes.count; ++l) {
+    const Channels c(*this, lane(mean(lanes), l));
+    const Vector off = lane(theta, l) - lane(own_weights(lanes), l);
+    const Vector b = c.covariance() * off + c.mean * c.mean.dot(off);
+    for (int j = 0; j < g.rows; ++j) g.row(j)[l] = b(j);
+  }
+}
+
+// E (phi phi')^2 = (d + 2 + |m|^2) I + (d + 4 + |m|^2) mm' (Isserlis), largest along m.
+double LeastSquares::G_A() const {
+  const double m2 = laws_.farthest(), d = config_.dim;
+  return std::sqrt((d + 2 + m2) + (d + 4 + m2) * m2);
+}
+
+double LeastSquares::G_Phi() const {
+  if (config_.Phi == Form::kIdentity) return 1;
+  if (config_.Phi == Form::kFeatures) return G_A();
+  double largest = 0;
+  for (std::int64_t e = 0; e < laws_.environments(); ++e) {
+    const Vector m = Eigen::Map<const Vector>(laws_.mean(e), config_.dim);
+    const Channels c(*this, m);
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(FourthMoment(c).matrix(),
+                                                      Eigen::EigenvaluesOnly);
+    largest = std::max(largest, eigen.eigenvalues().maxCoeff());
+  }
+  return std::sqrt(largest);
+}
+
+}  // namespace affpcl

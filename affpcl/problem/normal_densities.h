@@ -1,0 +1,56 @@
+// Densities of environments mu^e = N(m_e, I), dealt out to the agents in turn: psi holds one ratio
+// rho^e for every environment, and eta^i picks the agent's own. psi is never stored.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "affpcl/problem/problem.h"
+
+namespace affpcl {
+
+// length * (random unit vector)
+std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
+                                     double length);
+
+// Environments at a distance from a common centre, the origin.
+struct NormalEnvironments {
+  std::int64_t agents = 0;
+  std::int64_t distinct = 0;  // 0: one per agent; at radius 0 there is one for all
+  int dim = 0;
+  double radius = 0;          // |m_e|
+  bool first_central = true;  // m_0 = 0
+};
+
+class NormalDensities final : public Densities {
+ public:
+  NormalDensities() = default;
+  // `means` is [environments][dim]; agent i has environment i mod environments, and the rows
+  // `observed` of its sample are what is drawn from it.
+  NormalDensities(std::int64_t agents, int dim, std::vector<double> means, Field observed);
+  NormalDensities(const Key& key, const NormalEnvironments& environments, Field observed);
+
+  std::int64_t environments() const { return static_cast<std::int64_t>(weight_.size()); }
+  const double* mean(std::int64_t environment) const { return means_.data() + environment * dim_; }
+  In mean(Lanes lanes) const { return mean_.block(lanes.first / kLanes)[Field{0, dim_}]; }
+  double farthest() const;  // the largest |m_e|^2
+
+  int p() const override { return static_cast<int>(weight_.size()); }
+  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
+  void correct(Lanes lanes, const double* M, Out rg) const override;
+  double tv(std::int64_t i, std::int64_t j) const override;
+  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
+
+ private:
+  std::int64_t environment(std::int64_t agent) const { return agent % environments(); }
+  // exp(logit_e - own logit) for every environment and their weighted sum.
+  void mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const;
+
+  int dim_ = 0;
+  Field observed_;
+  std::vector<double> means_;          // [environments][dim]
+  std::vector<double> bias_, weight_;  // -|m_e|^2/2 and the share of agents, per environment
+  Store mean_;                         // m_i, per agent
+};
+
+}  // namespace affpcl

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Is anybody worse off together than alone? Several hundred settings, every agent, with and without the guard.
+
+usage: battery.py PATH_TO_AFFPCL [--settings N] [--systems S] [--replicates R] [--seed K] [--out DIR] [--check]
+
+Settings are drawn at random (fixed seed) from the product of problem families, numbers of agents, heterogeneity, kinds of
+ratio, step-size rules, horizons and iterates, kept where learning alone is mean-square stable with room to spare (steps at
+most half its limit). In each, `systems` systems are drawn and all methods run on the same samples. Half of the
+replicates choose, the other half estimates. --check exits 1 unless the guarded method meets its bounds (README.md).
+"""
+import argparse
+import concurrent.futures
+import csv
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+AGENTS = (2, 3, 5, 20, 100)
+HORIZONS = (60, 200, 1000, 5000)
+LEVELS = {"gaussian": ((0, 0), (0.05, 0.05), (0.3, 0.3), (0.8, 0), (0.8, 2), (0, 2), (1.2, 0.3)),
+          "tabular": ((0, 0), (0.1, 0.1), (0.3, 0.3), (0.9, 0), (0.9, 2), (0, 2)),
+          "td": ((0, 0), (0.2, 0.2), (0.5, 0.5), (1, 0), (1, 1)),
+          "sarsa": ((0, 0), (0.2, 0.2), (1, 1)),
+          "least_squares": ((0, 0), (0.3, 0.3), (0.5, 1), (0, 2))}
+RIGHT, LEARNT, WRONG = "right", "learnt", "wrong"
+RATIOS = {"gaussian": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"),
+                       WRONG: dict(ratio="linear", features="polynomial", degree=1), "none": dict(ratio="none")},
+          "tabular": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
+          "td": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
+          "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy"), "none": dict(ratio="none")},
+          "least_squares": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"), "none": dict(ratio="none")}}
+WEIGHTS = {"gaussian": 6, "tabular": 5, "td": 5, "sarsa": 1, "least_squares": 5}
+
+
+def toml(value):
+    return json.dumps(value) if not isinstance(value, dict) else \
+        "{" + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + "}"
+
+
+def draw_setting(rng):
+    """One point of the design: the problem, the run, what the ratio is."""
+    kind = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+    env, obj = rng.choice(LEVELS[kind])
+    problem = dict(kind=kind, agents=rng.choice(AGENTS), delta_env=env, delta_obj=obj)
+    steps = rng.choice(HORIZONS)
+    if kind == "sarsa":
+        problem["agents"], steps = rng.choice((3, 10)), rng.choice((200, 1000, 2500))
+    if kind == "td":
+        problem["gamma"] = rng.choice((0.5, 0.9))
+        problem["sampling"] = rng.choice(("independent", "independent", "markov"))
+        problem["rewards"] = rng.choice(("linear", "linear", "table"))
+    if kind == "least_squares":
+        problem["Phi"] = rng.choice(("channels", "channels", "identity", "features"))
+        problem["label_noise"] = rng.choice((0.0, 0.5))
+    if problem["agents"] == 100:
+        steps = min(steps, 1000)
+    what = rng.choice(list(RATIOS[kind]))
+    rule = rng.choice(("half", "half", "tenth", "tenth", "log-constant", "diminishing"))
+    if kind == "sarsa" or (kind == "td" and problem["sampling"] == "markov" and rule == "diminishing"):
+        rule = "half"
+    return dict(problem=problem, steps=steps, what=what, rule=rule, iterate=rng.choice(("last", "last", "last", "polyak")))
+
+
+def spec(setting, step, seed, first, replicates, curve_free=True):
+    lines = ["[problem]"] + [f"{k} = {toml(v)}" for k, v in setting["problem"].items()] + ['redraw = "samples"']
+    lines += ["[run]", f"steps = {setting['steps']}", f"replicates = {replicates}", f"first = {first}", f"seed = {seed}",
+              f"tail = {max(1, setting['steps'] // 10)}", f"iterate = \"{setting['iterate']}\"", "curve_agents = []",
+              "curve_points = 2", f"step_size = {toml(step)}"]
+    ratio = RATIOS[setting["problem"]["kind"]][setting["what"]]
+    for name, keys in (("independent", dict(kind="independent")), ("plain", dict(kind="affpcl", **ratio)),
+                       ("guarded", dict(kind="affpcl", guard="full", **ratio))):
+        lines += ["[[method]]", f"name = \"{name}\""] + [f"{k} = {toml(v)}" for k, v in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+class Lab:
+    def __init__(self, affpcl):
+        self.affpcl = affpcl
+        self.folder = tempfile.TemporaryDirectory()
+
+    def call(self, verb, text, *more):
+        path = os.path.join(self.folder.name, f"{abs(hash(text))}.toml")
+        pathlib.Path(path).write_text(text)
+        done = subprocess.run([self.affpcl, verb, path, "--json", "--quiet", "--threads", "1", *more],
+                              capture_output=True, text=True)
+        os.unlink(path)
+        if done.returncode:
+            raise RuntimeError(f"affpcl {verb} ended with {done.returncode}: {done.stderr.strip()}\n{text}")
+        return json.loads(done.stdout)
+
+    def step(self, setting, seed):
+        """The step size: a share of the limit at which the least stable agent alone is stable, or a rule of the paper's
+        where its first step is below half of it; None where it is not."""
+        if setting["problem"]["kind"] == "sarsa":
+            return 0.1
+        scores = self.call("affinity", spec(setting, 0.01, seed, 0, 1), "--rounds", "400")["settings"][0]
+        limit = scores["step_limit"]["value"]
+        if setting["rule"] in ("half", "tenth"):
+            return limit * (0.5 if setting["rule"] == "half" else 0.1)
+        least = min(a["lambda"]["value"] for a in scores["agents"])
+        least = min(least, scores["lambda_central"]["value"], scores["lambda_objective"].get("value") or math.inf)
+        if least <= 0:
+            return None
+        if setting["rule"] == "log-constant":
+            first = math.log(setting["steps"]) / setting["steps"] / least
+            return dict(schedule="log-constant", per="min") if first <= limit / 2 else None
+        t0 = math.ceil(4 / (limit / 2 * least))  # 4 / (t0 + 1) / lambda is below half the limit
+        return dict(schedule="diminishing", per="min", t0=t0) if t0 < 4 * setting["steps"] else None
+
+
+def ratio_and_error(estimate):
+    """A ratio and its standard error, from a 90 % jackknife interval."""
+    if estimate is None or estimate["mean"] is None or estimate["hi"] is None:
+        return None
+    return estimate["mean"], max((estimate["hi"] - estimate["mean"]) / 1.66, 1e-12)
+
+
+def run_setting(lab, number, setting, systems, replicates):
+    """Rows (system, agent or None, half, method, ratio, error); None where the step rule does not apply."""
+    rows = []
+    for system in range(systems):
+        seed = 1000 * number + system
+        step = lab.step(setting, seed)
+        if step is None:
+            return None
+        for half in (0, 1):
+            result = lab.call("run", spec(setting, step, seed, half * replicates, replicates))["settings"][0]
+            if sum(result["diverged"].values()) and result["used"] < replicates / 2:
+                return None
+            for method in result["methods"]:
+                if method["name"] == "independent":
+                    continue
+                rows.append((system, None, half, method["name"], ratio_and_error(method["vs_independent"])))
+                for agent in method["agents"]:
+                    rows.append((system, agent["agent"], half, method["name"], ratio_and_error(agent["vs_independent"])))
+    return [r for r in rows if r[4] is not None]
+
+
+def upper_tail(z):
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def holm(pvalues, level):
+    """Which hypotheses are rejected at a family-wise level."""
+    order, rejected = sorted(range(len(pvalues)), key=lambda i: pvalues[i]), set()
+    for k, i in enumerate(order):
+        if pvalues[i] > level / (len(order) - k):
+            break
+        rejected.add(i)
+    return rejected
+
+
+def benjamini_hochberg(pvalues, level):
+    order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
+    last = max((k for k, i in enumerate(order, 1) if pvalues[i] <= level * k / len(order)), default=0)
+    return set(order[:last])
+
+
+def combine(parts):
+    """The mean of ratios over systems and halves, with its standard error."""
+    return sum(r for r, _ in parts) / len(parts), math.sqrt(sum(e * e for _, e in parts)) / len(parts)
+
+
+def evaluate(done, method, horizons):
+    """The two numbers, and what they rest on."""
+    chosen = [d for d in done if horizons(d["setting"]["steps"])]
+    averaged = [combine([x[4] for x in d["rows"] if x[1] is None and x[3] == method]) for d in chosen]
+    if not averaged:
+        return None
+    above = holm([upper_tail((r - 1.02) / e) for r, e in averaged], 0.01)
+    first, second = {}, {}
+    for k, d in enumerate(chosen):
+        for system, agent, half, name, value in d["rows"]:
+            if agent is not None and name == method:
+                (second if half else first)[k, system, agent] = value
+    pairs = [p for p in first if p in second]
+    harmed = benjamini_hochberg([upper_tail((first[p][0] - 1.05) / first[p][1]) for p in pairs], 0.01)
+    again = [second[pairs[i]][0] for i in harmed]
+    worst = max(range(len(pairs)), key=lambda i: first[pairs[i]][0] - 2 * first[pairs[i]][1])
+    return dict(settings=len(chosen), pairs=len(pairs), worst_average=max(r for r, _ in averaged),
+                settings_above=len(above), share_above=sum(r > 1.02 for r, _ in averaged) / len(averaged),
+                agents_above=len(harmed) / len(pairs), worst_agent=second[pairs[worst]][0],
+                worst_of_harmed=max(again, default=1.0))
+
+
+def kept(done, horizons):
+    """log guarded / log plain where the ratio is right and the plain method gains at least a tenth."""
+    out = []
+    for d in done:
+        if d["setting"]["what"] != RIGHT or not horizons(d["setting"]["steps"]):
+            continue
+        plain, guarded = (combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])[0] for m in ("plain", "guarded"))
+        if plain < 0.9:
+            out.append(math.log(guarded) / math.log(plain))
+    return sorted(out)
+
+
+def plot(done, path):
+    """Every setting a dot: plain against guarded, both against learning alone, on log axes."""
+    size, lo, hi = 480, -2.0, 2.0
+    at = lambda v: 50 + (min(max(math.log10(v), lo), hi) - lo) / (hi - lo) * (size - 70)
+    body = []
+    for k in range(-2, 3):
+        x = at(10 ** k)
+        body.append(f'<path d="M{x:.1f} 20V{size - 50}M50 {size - x:.1f}H{size - 20}" stroke="#ccc"/>'
+                    f'<text x="{x:.1f}" y="{size - 32}" text-anchor="middle">{10.0 ** k:g}</text>'
+                    f'<text x="44" y="{size - x + 4:.1f}" text-anchor="end">{10.0 ** k:g}</text>')
+    body.append(f'<path d="M50 {size - at(1):.1f}H{size - 20}" stroke="#c33"/>')
+    colour = {RIGHT: "#2a6", LEARNT: "#26c", WRONG: "#c60", "none": "#c33"}
+    for d in done:
+        plain, guarded = (combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])[0] for m in ("plain", "guarded"))
+        body.append(f'<circle cx="{at(plain):.1f}" cy="{size - at(guarded):.1f}" r="2.5" fill="{colour[d["setting"]["what"]]}" '
+                    f'fill-opacity=".6"/>')
+    for k, (what, c) in enumerate(colour.items()):
+        body.append(f'<text x="62" y="{36 + 15 * k}" fill="{c}">{what} ratio</text>' if what != "none" else
+                    f'<text x="62" y="{36 + 15 * k}" fill="{c}">no ratio</text>')
+    body.append(f'<text x="{size / 2}" y="{size - 10}" text-anchor="middle">plain AffPCL, error against learning alone</text>'
+                f'<text transform="translate(14 {size / 2}) rotate(-90)" text-anchor="middle">guarded</text>')
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" font-family="sans-serif" '
+                    f'font-size="11">{"".join(body)}</svg>\n')
+
+
+def table(done):
+    """The table, and the complaints about the guarded method."""
+    lines, complaints = [], []
+    short, long = (lambda T: T < 200), (lambda T: T >= 200)
+    lines.append(f"{'':24}{'settings':>9}{'worst mean':>12}{'> 1.02':>8}{'signif.':>9}{'agents > 1.05':>15}{'worst agent':>13}")
+    for label, horizons in (("60 steps", short), ("200 steps or more", long)):
+        for method in ("plain", "guarded"):
+            e = evaluate(done, method, horizons)
+            if e is None:
+                continue
+            lines.append(f"{label + ', ' + method:24}{e['settings']:>9}{e['worst_average']:>12.3g}{e['share_above']:>8.0%}"
+                         f"{e['settings_above']:>9}{e['agents_above']:>15.2%}{e['worst_agent']:>13.3g}")
+            if method == "guarded" and horizons is long:
+                if e["settings_above"]:
+                    complaints.append(f"{e['settings_above']} settings significantly above 1.02 at 200 steps or more")
+                if e["agents_above"] >= 0.01:
+                    complaints.append(f"{e['agents_above']:.2%} of the agents significantly above 1.05")
+                if max(e["worst_agent"], e["worst_of_harmed"]) >= 1.4:
+                    complaints.append(f"worst agent {max(e['worst_agent'], e['worst_of_harmed']):.2f}")
+            if method == "guarded" and horizons is short and e["worst_average"] >= 1.15:
+                complaints.append(f"{e['worst_average']:.3f} at 60 steps")
+        gains = kept(done, horizons)
+        if gains:
+            bound = 0.85 if horizons is short else 0.95
+            lines.append(f"{label}: with a right ratio the guard keeps {gains[0]:.3f} of the log gain at least, "
+                         f"{gains[len(gains) // 2]:.3f} in the median of {len(gains)} settings")
+            if gains[0] < bound:
+                complaints.append(f"{label}: only {gains[0]:.3f} of the log gain is kept in one setting")
+    return lines, complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("affpcl")
+    parser.add_argument("--settings", type=int, default=400)
+    parser.add_argument("--systems", type=int, default=3)
+    parser.add_argument("--replicates", type=int, default=12, help="in each half")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    lab, rng, start = Lab(args.affpcl), random.Random(args.seed), time.time()
+    settings = [draw_setting(rng) for _ in range(args.settings)]
+    done, skipped = [], 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        jobs = {pool.submit(run_setting, lab, k, s, args.systems, args.replicates): k for k, s in enumerate(settings)}
+        for count, job in enumerate(concurrent.futures.as_completed(jobs), 1):
+            rows = job.result()
+            if rows:
+                done.append(dict(number=jobs[job], setting=settings[jobs[job]], rows=rows))
+            else:
+                skipped += 1
+            if sys.stderr.isatty():
+                left = (time.time() - start) / count * (len(jobs) - count)
+                print(f"\r{count} of {len(jobs)} settings, {left / 60:.0f} min left ", end="", file=sys.stderr)
+    done.sort(key=lambda d: d["number"])
+    lines, complaints = table(done)
+    print("\n".join(lines))
+    print(f"{len(done)} settings, {skipped} left out (not stable with the rule drawn), {time.time() - start:.0f} s")
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        plot(done, args.out / "battery.svg")
+        with open(args.out / "battery.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["setting", "problem", "steps", "ratio", "rule", "iterate", "plain", "plain_se", "guarded", "guarded_se"])
+            for d in done:
+                values = [v for m in ("plain", "guarded")
+                          for v in combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])]
+                s = d["setting"]
+                writer.writerow([d["number"], json.dumps(s["problem"]), s["steps"], s["what"], s["rule"], s["iterate"], *values])
+    for c in complaints:
+        print("FALLS SHORT:", c)
+    return 1 if args.check and complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
