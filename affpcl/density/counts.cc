@@ -11,7 +11,8 @@ void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   if (cells == 0)
     throw BadInput(
         "ratio = \"counts\" needs a problem with finitely many states; use \"linear\" instead");
-  declare_learnt(problem, cells, agent, centre);
+  declare_learnt(problem, cells, agent, centre, false);
+  met_ = centre.add("ratio_met", cells + 1);
   M_ = sum.add_product("M", cells, d());
   counts_ = sum.add_product("counts", cells, 1);
 }
@@ -32,24 +33,43 @@ void CountRatio::contribute(const Round& round, In s, In g, Agents agents, Centr
 void CountRatio::centre(const Round&, Mean mean, Centre centre) const {
   accumulate(centre, psi0_, mean[counts_]);
   const double *M = mean[M_], *seen = centre[psi0_].p;
-  double *gbar = centre.mutate(gbar_).data(), *N = centre.mutate(N_).data();
-  std::fill_n(gbar, d(), 0.0);
+  const std::span<double> gbar = centre.mutate(gbar_), met = centre.mutate(met_);
+  std::fill(gbar.begin(), gbar.end(), 0.0);
   int rank = 0;
+  std::size_t cells = 0;
   for (int c = 0; c < p(); ++c) {
     rank += seen[c] > 0;
-    for (int r = 0; r < d(); ++r) {
-      gbar[r] += M[c * d() + r];
-      N[r * p() + c] = seen[c] > 0 ? M[c * d() + r] / seen[c] : 0;
-    }
+    if (mean[counts_][c] == 0) continue;
+    met[++cells] = c;
+    for (int r = 0; r < d(); ++r) gbar[static_cast<std::size_t>(r)] += M[c * d() + r];
   }
+  met[0] = static_cast<double>(cells);
   centre.mutate(rank_)[0] = rank;
+}
+
+// N V of the cells that this round's samples are in; elsewhere N is 0.
+void CountRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
+                         Out rg) const {
+  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1);
+  differences(agents, centre, round.scratch, V, weight);
+  const double *seen = centre[psi0_].p, *met = centre[met_].p;
+  copy(centre[gbar_], rg);
+  for (int k = 1; k <= static_cast<int>(met[0]); ++k) {
+    const int c = static_cast<int>(met[k]);
+    if (seen[c] == 0) continue;
+    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * d();
+    double eta[kLanes];
+    for (int l = 0; l < rg.lanes; ++l) eta[l] = weight.p[l] * V.row(c)[l] / seen[c];
+    for (int r = 0; r < d(); ++r)
+      for (int l = 0; l < rg.lanes; ++l) rg.row(r)[l] += eta[l] * M[r];
+  }
 }
 
 void CountRatio::solve(Centre centre, In V, Out eta) const {
   const double* seen = centre[psi0_].p;
   for (int r = 0; r < p(); ++r) {
     const double weight = seen[r] > 0 ? 1 / seen[r] : 0;
-    for (int l = 0; l < kLanes; ++l) eta.row(r)[l] = weight * V.row(r)[l];
+    for (int l = 0; l < eta.lanes; ++l) eta.row(r)[l] = weight * V.row(r)[l];
   }
 }
 

@@ -13,6 +13,7 @@ class CountRatio final : public LearntRatio {
   void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                   Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
+  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
   void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
 
  private:
@@ -20,6 +21,7 @@ class CountRatio final : public LearntRatio {
 
   Product M_;       // sum: one-hot(cell) g'
   Product counts_;  // sum: one-hot(cell)
+  Field met_;       // centre: how many cells this round's samples are in, and which
 };
 
 }  // namespace affpcl

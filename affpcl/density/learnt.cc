@@ -24,14 +24,15 @@ LearntRatio::Config LearntRatio::config(const Values& values) {
           .shrink = values.text("shrink") != "none"};
 }
 
-void LearntRatio::declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre) {
+void LearntRatio::declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre,
+                                 bool dense) {
   n_ = static_cast<double>(problem.shape().agents);
   own_ = agent.add("ratio_own", p);
   if (past()) fresh_ = agent.add("ratio_fresh", p);
   psi0_ = centre.add("ratio_psi0", waiting(p));
   rank_ = centre.add("ratio_rank", 1);
   gbar_ = centre.add("ratio_gbar", problem.shape().d);
-  N_ = centre.add("ratio_N", problem.shape().d * p);
+  if (dense) N_ = centre.add("ratio_N", problem.shape().d * p);
 }
 
 void LearntRatio::begin(Agents agents) const {
@@ -57,11 +58,11 @@ void LearntRatio::differences(Agents agents, Centre centre, Scratch& scratch, Ou
   if (!config_.shrink || excess == 0) return;
   const Out eta = scratch.rows(p());
   solve(centre, V, eta);
-  for (int l = 0; l < kLanes; ++l) {
-    double X2 = 0;
-    for (int r = 0; r < p(); ++r) X2 += V.row(r)[l] * eta.row(r)[l];
-    weight.p[l] = X2 > excess ? 1 - excess / X2 : 0;
-  }
+  const Out X2 = scratch.rows(1);
+  fill(X2, 0);
+  for (int r = 0; r < p(); ++r)
+    for (int l = 0; l < V.lanes; ++l) X2.p[l] += V.row(r)[l] * eta.row(r)[l];
+  for (int l = 0; l < V.lanes; ++l) weight.p[l] = X2.p[l] > excess ? 1 - excess / X2.p[l] : 0;
 }
 
 void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean, Out rg) const {
@@ -71,7 +72,7 @@ void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean
   kernels::matvec(centre[N_].p, d(), p(), V, NV);
   const In gbar = centre[gbar_];
   for (int r = 0; r < d(); ++r)
-    for (int l = 0; l < kLanes; ++l) rg.row(r)[l] = gbar.p[r] + weight.p[l] * NV.row(r)[l];
+    for (int l = 0; l < rg.lanes; ++l) rg.row(r)[l] = gbar.p[r] + weight.p[l] * NV.row(r)[l];
 }
 
 void LearntRatio::eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const {
@@ -79,7 +80,7 @@ void LearntRatio::eta(Agents agents, Centre centre, Scratch& scratch, Out eta) c
   differences(agents, centre, scratch, V, weight);
   solve(centre, V, eta);
   for (int r = 0; r < p(); ++r)
-    for (int l = 0; l < kLanes; ++l) eta.row(r)[l] *= weight.p[l];
+    for (int l = 0; l < eta.lanes; ++l) eta.row(r)[l] *= weight.p[l];
 }
 
 }  // namespace affpcl

@@ -37,7 +37,9 @@ class LearntRatio : public Ratio {
   virtual void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const;
 
  protected:
-  void declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre);
+  // Dense: N is kept, for correct as it is here.
+  void declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre,
+                      bool dense = true);
   // Where this round's psi(s^i) is added to.
   Out tally(Agents agents) const { return agents[past() ? fresh_ : own_]; }
   bool past() const { return config_.counting == Counting::kPast; }
@@ -50,15 +52,15 @@ class LearntRatio : public Ratio {
   // G^+ V, called with the sums that are in use.
   virtual void solve(Centre centre, In V, Out eta) const = 0;
 
+  // V and, where shrinking, what eta is multiplied with (one row).
+  void differences(Agents agents, Centre centre, Scratch& scratch, Out V, Out weight) const;
+
   Field gbar_, N_;     // centre, for this round: the plain mean of g, and N
   Field psi0_;         // centre: summed mean_j psi(s^j)
   Field own_, fresh_;  // agent: summed psi(s^i) in use; of this round, where it is not in use yet
   Field rank_;         // centre: of G, in effect: tr(G^+ G)
 
  private:
-  // V and, where shrinking, what eta is multiplied with (one row).
-  void differences(Agents agents, Centre centre, Scratch& scratch, Out V, Out weight) const;
-
   Config config_;
   double n_ = 1;
 };

@@ -21,7 +21,7 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   visits_ = agent.add("ratio_visits", occupancy(problem).counted());
   mix_ = centre.add("ratio_mix", cells);
   met_ = centre.add("ratio_met", cells + 1);
-  sum_q_ = sum.add("q", cells);
+  sum_q_ = sum.add_product("q", cells, 1);
   M_ = sum.add_product("M", cells, problem.shape().d);
   hits_ = sum.add_product("hits", cells, 1);
 }
@@ -45,11 +45,16 @@ void OccupancyRatio::contribute(const Round& round, In s, In g, Agents agents, C
 
 void OccupancyRatio::end(const Round& round, In x, Agents agents, Message message) const {
   occupancy(round.problem).law(agents.lanes, x, agents[visits_], round.scratch, agents[q_]);
-  message.add(sum_q_, agents[q_]);
+  const Out q = agents[q_];  // rows are many and short: a plain loop beats a kernel call per row
+  for (int c = 0; c < q.rows; ++c) {
+    double sum = 0;
+    for (int l = 0; l < agents.lanes.count; ++l) sum += q.row(c)[l];
+    message.at(sum_q_)[c] += sum;
+  }
 }
 
 void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
-  std::copy_n(mean[sum_q_].p, q_.rows, centre.mutate(mix_).data());
+  std::copy_n(mean[sum_q_], q_.rows, centre.mutate(mix_).data());
   const std::span<double> met = centre.mutate(met_);
   std::size_t count = 0;
   for (int c = 0; c < q_.rows; ++c)
@@ -66,9 +71,9 @@ void OccupancyRatio::correct(const Round&, Agents agents, Centre centre, Mean me
     const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * M_.d;
     const double* q = agents[q_].row(c);
     double rho[kLanes];
-    for (int l = 0; l < kLanes; ++l) rho[l] = q[l] / mix[c];
+    for (int l = 0; l < rg.lanes; ++l) rho[l] = q[l] / mix[c];
     for (int r = 0; r < M_.d; ++r)
-      for (int l = 0; l < kLanes; ++l) rg.row(r)[l] += rho[l] * M[r];
+      for (int l = 0; l < rg.lanes; ++l) rg.row(r)[l] += rho[l] * M[r];
   }
 }
 

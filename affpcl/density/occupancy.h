@@ -30,7 +30,7 @@ class OccupancyRatio final : public Ratio {
   Field q_, visits_;  // agent: the law; how often each counted state was met
   Field mix_;         // centre: mean_j q^j
   Field met_;         // centre: how many cells this round's samples are in, and which
-  Field sum_q_;       // sum
+  Product sum_q_;     // sum
   Product M_, hits_;  // sum: one-hot(cell) g', and how many samples
 };
 

@@ -110,9 +110,19 @@ class Judge {
       if (quantity.rfind("agent.", 0) == 0) {
         const auto dot = quantity.find('.', 6);
         const std::string what = dot == std::string::npos ? "" : quantity.substr(dot + 1);
+        if (quantity == "agent.worst.vs_independent") {
+          double worst = -1;
+          for (const AgentResult& each : m.agents)
+            worst = std::max(worst, each.vs_independent.mean);
+          return worst;
+        }
         const AgentResult& a = agent(m, quantity.substr(6, dot - 6));
         if (what == "mse") return a.mse.mean;
         if (what == "vs_independent") return a.vs_independent.mean;
+      }
+      for (const ErrorResult& e : m.errors) {
+        if (quantity == "error." + e.name + ".mse") return e.mse.mean;
+        if (quantity == "error." + e.name + ".vs_independent") return e.vs_independent.mean;
       }
       fail(fmt::format("'{}' is not a quantity", quantity));
     }

@@ -25,7 +25,8 @@ struct Verdict {
 //   method = "affpcl"                    over = "fedavg" divides by another method's value
 //   quantity = "vs_independent"          mse, median, vs_independent, central.x, central.theta,
 //   agent.0.mse,
-//                                        agent.-1.vs_independent, diverged
+//                                        agent.-1.vs_independent, agent.worst.vs_independent
+//                                        (the largest), error.q_star.vs_independent, diverged
 //   at = {"problem.delta_env" = 0.3}     which settings
 //   along = "problem.agents"             slope, falls
 //   range = [lo, hi]
