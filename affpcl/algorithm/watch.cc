@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kLooks = 4;  // rounds in which weights are looked at
 constexpr double kFewest = 100;     // below so many numbers no test is made
 constexpr double kTiny = 1e-290;
+constexpr int kTrajectorySpan = 32;
 
 }  // namespace
 
@@ -21,6 +22,10 @@ void Watch::declare(const Setup& setup, Layout& agent) {
   every_ = std::max<std::int64_t>(1, setup.steps / setup.period / kLooks);
   tally_ = agent.add("watch", kRows);
   h_ = agent.add("watch_h", setup.problem.shape().d);
+  Layout world, sample;
+  setup.problem.declare(world, sample);
+  span_ = world.rows() > 0 ? kTrajectorySpan : 1;
+  part_ = agent.add("watch_part", 2);
 }
 
 bool Watch::weighs(const Round& round) const { return (round.first / period_ + 1) % every_ == 0; }
@@ -46,9 +51,13 @@ void Watch::follow(const Round& round, Agents agents, In h) const {
         square[l] += past[l] * past[l];
       }
     }
+    double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
     double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
     for (int l = 0; l < kLanes; ++l) {
-      const double z = dot[l] / std::sqrt(square[l] + kTiny);
+      sum_z[l] += dot[l] / std::sqrt(square[l] + kTiny);
+      if (++steps[l] < span_) continue;
+      const double z = sum_z[l] / span_;
+      sum_z[l] = steps[l] = 0;
       count[l] += 1;
       s1[l] += z;
       s2[l] += z * z;

@@ -4,7 +4,8 @@
 //            Each round's h is projected on the direction of the mean of those before it; over the
 //            second half of the run these numbers are a martingale under a right ratio and have a
 //            positive mean under a wrong one. Their first three moments make a t statistic,
-//            corrected for skewness (Hall 1992).
+//            corrected for skewness (Hall 1992). Samples of one trajectory depend on each other;
+//            there the numbers are means over 32 steps.
 //   weights  rho^i at the agent's own sample, in a few rounds of the run. For E_mu0[rho^2] =
 //            E_mu^i[rho], one over their mean is the effective share of all agents' samples.
 #pragma once
@@ -37,8 +38,10 @@ class Watch {
   double n_ = 1;
   std::int64_t steps_ = 0, every_ = 1;
   int period_ = 1;
-  Field tally_;  // agent: the numbers above
-  Field h_;      // agent: summed h
+  Field tally_;   // agent: the numbers above
+  Field h_;       // agent: summed h
+  int span_ = 1;  // steps that make one number
+  Field part_;    // agent: the sum of the number that is not complete, and how many it has
 };
 
 }  // namespace affpcl

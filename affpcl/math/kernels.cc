@@ -96,9 +96,11 @@ double LaneSum(const double* x, int count) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-void AddProduct(const double* psi, int p, const double* g, int dim, double* M) {
+// Lanes beyond `count` may hold anything.
+void AddProduct(const double* psi, int p, const double* g, int dim, int count, double* M) {
   const D d;
-  const int N = Width();
+  const int N = Width(), whole = count / N * N;
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - whole));
   int e = 0;
   for (; e + 4 <= p; e += 4) {
     const double* a = psi + static_cast<std::ptrdiff_t>(e) * kLanes;
@@ -106,12 +108,19 @@ void AddProduct(const double* psi, int p, const double* g, int dim, double* M) {
     for (int r = 0; r < dim; ++r) {
       const double* b = g + static_cast<std::ptrdiff_t>(r) * kLanes;
       V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-      for (int l = 0; l < kLanes; l += N) {
+      for (int l = 0; l < whole; l += N) {
         const V v = hn::Load(d, b + l);
         s0 = hn::MulAdd(hn::Load(d, a + l), v, s0);
         s1 = hn::MulAdd(hn::Load(d, a + kLanes + l), v, s1);
         s2 = hn::MulAdd(hn::Load(d, a + 2 * kLanes + l), v, s2);
         s3 = hn::MulAdd(hn::Load(d, a + 3 * kLanes + l), v, s3);
+      }
+      if (whole < count) {
+        const V v = hn::MaskedLoad(rest, d, b + whole);
+        s0 = hn::MulAdd(hn::MaskedLoad(rest, d, a + whole), v, s0);
+        s1 = hn::MulAdd(hn::MaskedLoad(rest, d, a + kLanes + whole), v, s1);
+        s2 = hn::MulAdd(hn::MaskedLoad(rest, d, a + 2 * kLanes + whole), v, s2);
+        s3 = hn::MulAdd(hn::MaskedLoad(rest, d, a + 3 * kLanes + whole), v, s3);
       }
       m[r] += hn::GetLane(hn::SumOfLanes(d, s0));
       m[dim + r] += hn::GetLane(hn::SumOfLanes(d, s1));
@@ -124,7 +133,9 @@ void AddProduct(const double* psi, int p, const double* g, int dim, double* M) {
       const double* a = psi + static_cast<std::ptrdiff_t>(e) * kLanes;
       const double* b = g + static_cast<std::ptrdiff_t>(r) * kLanes;
       V s = hn::Zero(d);
-      for (int l = 0; l < kLanes; l += N) s = hn::MulAdd(hn::Load(d, a + l), hn::Load(d, b + l), s);
+      for (int l = 0; l < whole; l += N) s = hn::MulAdd(hn::Load(d, a + l), hn::Load(d, b + l), s);
+      if (whole < count)
+        s = hn::MulAdd(hn::MaskedLoad(rest, d, a + whole), hn::MaskedLoad(rest, d, b + whole), s);
       M[static_cast<std::ptrdiff_t>(e) * dim + r] += hn::GetLane(hn::SumOfLanes(d, s));
     }
 }
@@ -196,22 +207,21 @@ void rank_one(In s, In y, double eps, Out out) {
 double lane_sum(const double* x, int count) { return HWY_DYNAMIC_DISPATCH(LaneSum)(x, count); }
 
 void add_product(In psi, In g, int count, double* M) {
-  if (count < kLanes || psi.width == 1 || g.width == 1) {
-    // Only the last block of a run comes here; the space is kept.
+  if (psi.width == 1 || g.width == 1) {  // spread what is shared; the space is kept
     thread_local Buffer space;
     const std::size_t need = static_cast<std::size_t>(psi.rows + g.rows) * kLanes;
     if (space.size() < need) space = Buffer(need);
     double* p = space.data();
-    const auto mask = [&](In in) {
+    const auto spread = [&](In in) {
+      if (in.width != 1) return in;
       double* start = p;
-      for (int r = 0; r < in.rows; ++r, p += kLanes)
-        for (int l = 0; l < kLanes; ++l) p[l] = l < count ? in.at(r, l) : 0.0;
+      for (int r = 0; r < in.rows; ++r, p += kLanes) std::fill_n(p, kLanes, in.p[r]);
       return In{start, in.rows, kLanes};
     };
-    psi = mask(psi);
-    g = mask(g);
+    psi = spread(psi);
+    g = spread(g);
   }
-  HWY_DYNAMIC_DISPATCH(AddProduct)(psi.p, psi.rows, g.p, g.rows, M);
+  HWY_DYNAMIC_DISPATCH(AddProduct)(psi.p, psi.rows, g.p, g.rows, count, M);
 }
 
 void mixture_exp(Out rows, const double* bias, const double* weight, In shift, Out Z) {

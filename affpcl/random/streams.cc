@@ -87,9 +87,9 @@ void Fill(D d, std::uint64_t seed, std::uint32_t replicate, std::uint32_t step,
 }
 
 void FillBlock(std::uint64_t seed, std::uint32_t replicate, std::uint32_t step,
-               std::uint32_t purpose, std::uint32_t block, std::uint64_t first, bool normal,
-               double* row0, double* row1) {
-  Fill(hn::ScalableTag<std::uint64_t>(), seed, replicate, step, purpose, block, first, kLanes,
+               std::uint32_t purpose, std::uint32_t block, std::uint64_t first, int count,
+               bool normal, double* row0, double* row1) {
+  Fill(hn::ScalableTag<std::uint64_t>(), seed, replicate, step, purpose, block, first, count,
        normal, row0, row1);
 }
 
@@ -124,10 +124,11 @@ double one(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t in
 void block(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows,
            bool normal) {
   const auto fill = HWY_DYNAMIC_DISPATCH(FillBlock);
+  const int count = std::min(rows.lanes, lanes_to_write(lanes.count));
   for (int r = 0; r < rows.rows; r += 2)
     fill(key.seed, key.replicate, key.step, static_cast<std::uint32_t>(purpose),
          (first_index + static_cast<std::uint32_t>(r)) / 2, static_cast<std::uint64_t>(lanes.first),
-         normal, rows.row(r), r + 1 < rows.rows ? rows.row(r + 1) : nullptr);
+         count, normal, rows.row(r), r + 1 < rows.rows ? rows.row(r + 1) : nullptr);
 }
 
 }  // namespace
