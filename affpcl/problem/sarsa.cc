@@ -244,12 +244,14 @@ void Sarsa::declare(Layout& world, Layout& sample) const {
 }
 
 double Sarsa::value(int cell, const double* x) const {
+  // NOLINTBEGIN(clang-analyzer-core.UndefinedBinaryOperatorResult): x has dim numbers
   const double* f = phi(cell);
   double sum[4] = {};
   int r = 0;
   for (; r + 4 <= config_.dim; r += 4)
     for (int k = 0; k < 4; ++k) sum[k] += f[r + k] * x[r + k];
   for (; r < config_.dim; ++r) sum[0] += f[r] * x[r];
+  // NOLINTEND(clang-analyzer-core.UndefinedBinaryOperatorResult)
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 

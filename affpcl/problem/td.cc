@@ -223,7 +223,7 @@ void Td::declare(Layout& world, Layout& sample) const {
 }
 
 double Td::reward(std::int64_t agent, int o, int next) const {
-  return R_[at(agent * pairs() + o * config_.states + next)];
+  return R_[at((agent * config_.states + o) * config_.states + next)];
 }
 
 void Td::write(std::int64_t agent, int o, int next, Out s, int lane) const {

@@ -56,7 +56,7 @@ double limit(const Matrix& Abar, const Matrix& AA) {
 
 std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int draws) {
   const Shape shape = problem.shape();
-  const int d = shape.d;
+  const Eigen::Index d = shape.d;
   Layout world, sample;
   problem.declare(world, sample);
   const Store worlds(world.rows(), shape.agents);

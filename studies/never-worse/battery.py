@@ -207,16 +207,23 @@ def evaluate(done, method, horizons):
                 worst_of_harmed=max(again, default=1.0))
 
 
-def kept(done, horizons):
-    """log guarded / log plain where the ratio is right and the plain method gains at least a tenth."""
-    out = []
+def kept(done, horizons, bound):
+    """log guarded / log plain where the ratio is right and the plain method gains at least a tenth; and how many settings keep
+    less than `bound` of it, by a one-sided t test over systems and halves, Holm at a family-wise 1 %."""
+    shares, pvalues = [], []
     for d in done:
         if d["setting"]["what"] != RIGHT or not horizons(d["setting"]["steps"]):
             continue
-        plain, guarded = (combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])[0] for m in ("plain", "guarded"))
-        if plain < 0.9:
-            out.append(math.log(guarded) / math.log(plain))
-    return sorted(out)
+        parts = {m: {(x[0], x[2]): x[4][0] for x in d["rows"] if x[1] is None and x[3] == m} for m in ("plain", "guarded")}
+        plain, guarded = (sum(p.values()) / len(p) for p in (parts["plain"], parts["guarded"]))
+        if plain >= 0.9:
+            continue
+        shares.append(math.log(guarded) / math.log(plain))
+        lost = [math.log(parts["guarded"][k]) - bound * math.log(parts["plain"][k]) for k in parts["plain"]]
+        mean = sum(lost) / len(lost)
+        error = math.sqrt(sum((x - mean) ** 2 for x in lost) / (len(lost) - 1) / len(lost)) if len(lost) > 1 else math.inf
+        pvalues.append(upper_tail(mean / max(error, 1e-12)))
+    return sorted(shares), len(holm(pvalues, 0.01))
 
 
 def plot(done, path):
@@ -265,13 +272,13 @@ def table(done):
                     complaints.append(f"worst agent {max(e['worst_agent'], e['worst_of_harmed']):.2f}")
             if method == "guarded" and horizons is short and e["worst_average"] >= 1.15:
                 complaints.append(f"{e['worst_average']:.3f} at 60 steps")
-        gains = kept(done, horizons)
+        bound = 0.85 if horizons is short else 0.95
+        gains, short_of = kept(done, horizons, bound)
         if gains:
-            bound = 0.85 if horizons is short else 0.95
             lines.append(f"{label}: with a right ratio the guard keeps {gains[0]:.3f} of the log gain at least, "
                          f"{gains[len(gains) // 2]:.3f} in the median of {len(gains)} settings")
-            if gains[0] < bound:
-                complaints.append(f"{label}: only {gains[0]:.3f} of the log gain is kept in one setting")
+            if short_of:
+                complaints.append(f"{label}: significantly less than {bound} of the log gain is kept in {short_of} settings")
     return lines, complaints
 
 
