@@ -106,9 +106,11 @@ void squared_distance(In a, In b, Out one_row) {
   double* sum = one_row.row(0);
   std::fill_n(sum, one_row.lanes, 0.0);
   each_row(a, one_row.lanes, [&](int r, const double* x) {
-    for (int l = 0; l < one_row.lanes; ++l) {
-      const double diff = x[l] - b.at(r, l);
-      sum[l] += diff * diff;
+    const double* y = b.row(r);
+    if (b.width == 1) {
+      for (int l = 0; l < one_row.lanes; ++l) sum[l] += (x[l] - y[0]) * (x[l] - y[0]);
+    } else {
+      for (int l = 0; l < one_row.lanes; ++l) sum[l] += (x[l] - y[l]) * (x[l] - y[l]);
     }
   });
 }
