@@ -115,7 +115,7 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
   if (!ratio_->learns()) {  // Algorithm 1: (s, g(x^c), g^b(theta^c), g^{c->i}) up, three means down
     Layout world, sample;
     setup.problem.declare(world, sample);
-    const int K = setup.period * setup.batch;
+    const std::int64_t K = std::int64_t{setup.period} * setup.batch;
     published_ = {K * (sample.rows() + 2 * shape.d + thetac_.rows), 2 * shape.d + thetac_.rows};
   }
 }

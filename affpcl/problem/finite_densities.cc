@@ -7,7 +7,8 @@ namespace affpcl {
 FiniteDensities::FiniteDensities(int cells, std::vector<double> mu, int cell_row)
     : cells_(cells), cell_row_(cell_row), mu_(std::move(mu)) {
   const auto S = static_cast<std::size_t>(cells);
-  const auto n = static_cast<double>(mu_.size() / S);
+  const std::size_t agents = mu_.size() / S;
+  const auto n = static_cast<double>(agents);
   mu0_.assign(S, 0.0);
   cumulative_.reserve(mu_.size());
   rho_.reserve(mu_.size());

@@ -391,7 +391,8 @@ void Sarsa::solve_truth() {
     Matrix there(S, d);  // the mean feature of the central policy at each state
     for (int o = 0; o < S; ++o) {
       policy(o, xc.data(), pi);
-      there.row(o) = Eigen::Map<const Eigen::RowVectorXd>(pi, A) * F.middleRows(o * A, A);
+      there.row(o) = Eigen::Map<const Eigen::RowVectorXd>(pi, A) *
+                     F.middleRows(static_cast<Eigen::Index>(o) * A, A);
     }
     const Matrix M = G - config_.gamma * F.transpose() * flow * there;
     const Vector better = M.partialPivLu().solve(b);

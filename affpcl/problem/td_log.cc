@@ -328,6 +328,7 @@ void TdLog::write(std::size_t row, Out s, int lane) const {
 void TdLog::draw(const Draw& draw, Agents world, Out s) const {
   double buffer[kLanes];
   const Out u{buffer, 1};
+  fill(u, 0);
   if (config_.order == Order::kRandom) uniforms(draw.key, world.lanes, Purpose::kSample, 0, u);
   for (int l = 0; l < world.lanes.count; ++l) {
     const std::int64_t i = world.lanes.first + l, n = rows(i);

@@ -80,7 +80,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     team_.each(leaves_, [&](std::int64_t leaf, int) {
       blocks(leaf, [&](std::int64_t b) {
         algorithm.start(problem_, m.agents.block(b));
-        if (m.averaged.all().size() > 0)
+        if (!m.averaged.all().empty())
           copy(algorithm.solution(m.agents.block(b), centre_of(m)),
                m.averaged.block(b)[{0, shape_.d}]);
       });

@@ -64,8 +64,8 @@ class Runner {
     // replicates. The bits are the same either way.
     std::int64_t most = 0;
     for (const Setting& s : study_.settings) most = std::max(most, agents_hint(s.spec));
-    const bool share =
-        leaves_of(most) >= 8 * threads || tasks_.size() < static_cast<std::size_t>(threads);
+    const bool share = leaves_of(most) >= std::int64_t{8} * threads ||
+                       tasks_.size() < static_cast<std::size_t>(threads);
     if (share || threads == 1) {
       const std::unique_ptr<Team> team = thread_team(leaves_of(most) > 1 ? threads : 1);
       work(*team);
