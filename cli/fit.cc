@@ -51,7 +51,11 @@ void print_result(const FitResult& r) {
   line(classify ? "log loss" : "mean squared error", r.loss);
   if (classify) line("accuracy", r.accuracy);
   if (!classify) line("R^2", r.r2);
-  fmt::print("against learning alone: {} gained, {} even, {} lost\n", r.gained, r.even, r.lost);
+  fmt::print("against learning alone: {} gained, {} even, {} lost", r.gained, r.even, r.lost);
+  if (std::isfinite(r.gain.lo))
+    fmt::print("; all together {} [{}, {}]", number(r.gain.mean), number(r.gain.lo),
+               number(r.gain.hi));
+  fmt::print("\n");
   std::vector<std::size_t> order(r.agents.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -279,7 +279,7 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
   Vector score;
   Matrix AI;
   bool converged = false;
-  int iteration = 0;
+  int iteration = 0, still = 0;
   for (; iteration < o.iterations && !converged; ++iteration) {
     sums.slopes();
     sums.information(group, groups, score, AI);
@@ -295,7 +295,7 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
     }
     const Vector scale = sub.diagonal().cwiseAbs().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
     sub = (scale.asDiagonal() * sub * scale.asDiagonal()).eval();
-    sub.diagonal().array() += 1e-12;
+    sub.diagonal().array() += 1e-9;
     const Vector step = scale.cwiseProduct(sub.ldlt().solve(scale.cwiseProduct(slope)));
 
     const Vector old_theta = theta;
@@ -317,8 +317,10 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
         if (g == groups) {
           s2 = std::max(kSmallestNoise, std::clamp(old_s2 + move, old_s2 / 5, old_s2 * 5));
         } else {
-          theta[g] =
-              std::clamp(old_theta[g] + move, 0.0, 10 * std::max(old_theta[g], least[g] * old_s2));
+          // To 0 only from where it hardly matters: far jumps end in the wrong maximum.
+          const double floor = old_theta[g] > least[g] * old_s2 ? old_theta[g] / 10 : 0.0;
+          theta[g] = std::clamp(old_theta[g] + move, floor,
+                                10 * std::max(old_theta[g], least[g] * old_s2));
         }
       }
       sums.centre(D_of(theta), s2, true);
@@ -337,9 +339,9 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
       if (size > 1e-9 * least[g] * s2)
         change = std::max(change, std::abs(theta[g] - old_theta[g]) / size);
     }
-    // A variance on its way to 0 that no longer matters: to 0.
-    converged =
-        change < o.tolerance || (std::abs(evidence - old_evidence) <= slack && change < 1e-4);
+    // Along a ridge variances may wander without end at the same evidence.
+    still = evidence - old_evidence <= std::max(slack, o.evidence_tolerance) ? still + 1 : 0;
+    converged = change < o.tolerance || still >= (o.evidence_tolerance > 0 ? 1 : 5);
   }
   Decomposition r = outcome(sums, spread, D_of(theta), s2, groups, m);
   r.iterations = iteration;
@@ -356,7 +358,7 @@ Decomposition fit_full(const Moments& m, const Decomposition& diagonal,
   sums.centre(D, s2, false);
   double evidence = sums.evidence();
   bool converged = false;
-  int iteration = 0;
+  int iteration = 0, still = 0;
   for (; iteration < o.iterations && !converged; ++iteration) {
     sums.slopes();
     const Matrix next = sums.full_step();
@@ -369,7 +371,8 @@ Decomposition fit_full(const Moments& m, const Decomposition& diagonal,
     sums.centre(D, s2, false);
     const double gain = sums.evidence() - evidence;
     evidence = sums.evidence();
-    converged = change < o.tolerance || gain < 1e-9 * std::abs(evidence);
+    still = gain <= std::max(1e-13 * std::abs(evidence), o.evidence_tolerance) ? still + 1 : 0;
+    converged = change < o.tolerance || still >= (o.evidence_tolerance > 0 ? 1 : 5);
     // The first steps bring most of the gain. One that would have to go on ten times as far will
     // not.
     if (iteration + 1 >= kFullTrial && evidence + 10 * kFullTrial * gain < needed) break;

@@ -33,8 +33,9 @@ struct Decomposition {
 };
 
 struct DecompositionOptions {
-  double tolerance = 1e-9;  // largest relative change of a variance in the last step
-  int iterations = 200;     // at most, for each kind of D
+  double tolerance = 1e-9;        // largest relative change of a variance in the last step
+  double evidence_tolerance = 0;  // a step that gains no more is the last one
+  int iterations = 200;           // at most, for each kind of D
   // x_c has a prior N(0, I / centre_precision): with columns and target standardised, 0.01 says no
   // more than that a coefficient is hardly above ten. It settles what the rows leave open.
   double centre_precision = 0.01;

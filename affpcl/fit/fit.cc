@@ -50,7 +50,7 @@ Part learn(const Frame& frame, int without, const std::vector<Variances>& start,
   for (std::size_t c = 0; c < frame.channels; ++c) {
     part.moments.push_back(frame.moments(c, without, team));
     DecompositionOptions o;
-    if (!start.empty()) o.start = &start[c], o.tolerance = 1e-5;
+    if (!start.empty()) o.start = &start[c], o.evidence_tolerance = 1e-3;
     part.chosen.push_back(decompose(part.moments[c], o, team));
     part.pooled.push_back(fit_ridge(pooled(part.moments[c]), 0));
   }
@@ -230,6 +230,13 @@ void judge_agents(const Frame& frame, const std::vector<Tally>& tallies, FitResu
   if (!classify)
     result.r2 = {r2(result.loss.given), r2(result.loss.personalised), r2(result.loss.alone),
                  r2(result.loss.pooled)};
+  double squares = 0;
+  const double gain = result.loss.alone - result.loss.given, agents = static_cast<double>(n);
+  for (const Tally& t : tallies) squares += std::pow(t.gain.s1 - t.rows * gain, 2);
+  const double half = n > 1 ? student_quantile((1 + kConfidence) / 2, agents - 1) *
+                                  std::sqrt(squares * agents / (agents - 1)) / rows
+                            : kNaN;
+  result.gain = {gain, gain - half, gain + half, gain};
   const double up_limit = found_below(up), down_limit = found_below(down);
   for (std::size_t i = 0; i < n; ++i) {
     AgentScore& a = result.agents[i];

@@ -75,6 +75,7 @@ struct FitResult {
   std::vector<std::string> notes;
   Losses loss, accuracy, r2;  // over all rows; r2 of a regression
   std::vector<AgentScore> agents;
+  Estimate gain;  // loss alone - loss given, over all rows; agents are clusters
   int gained = 0, even = 0, lost = 0;
   bool scored = false;  // false where it was interrupted before
   double seconds = 0;

@@ -329,6 +329,7 @@ std::string fit_summary_json(const FitResult& result) {
   score[measure] = to_json(result.loss);
   if (classify) score["accuracy"] = to_json(result.accuracy);
   if (!classify) score["r2"] = to_json(result.r2);
+  score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   all["score"] = std::move(score);
   all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};
   Json agents = Json::array();
