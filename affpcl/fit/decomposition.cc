@@ -14,9 +14,10 @@ using Vector = Eigen::VectorXd;
 using View = Eigen::Map<const Matrix>;
 using VectorView = Eigen::Map<const Vector>;
 
-constexpr std::size_t kLeaf = 8;          // agents: a leaf of the sums
-constexpr double kSmallestNoise = 1e-10;  // s^2, the target having variance 1
-constexpr int kFullTrial = 6;             // steps after which a hopeless full D is given up
+constexpr std::size_t kLeaf = 8;            // agents: a leaf of the sums
+constexpr double kSmallestNoise = 1e-10;    // s^2, the target having variance 1
+constexpr double kLeastInformation = 0.01;  // about a variance: it is hardly above ten
+constexpr int kFullTrial = 6;               // steps after which a hopeless full D is given up
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
@@ -188,6 +189,21 @@ class Sums {
     AI = (AI - R.transpose() * H_inverse_ * R).eval() / 2;
   }
 
+  // Inverse of the expected information about the groups' variances, for every pair of coordinates.
+  Matrix spread_cov(const std::vector<int>& group, int groups) const {
+    Matrix S = Matrix::Zero(d_, groups), squares = Matrix::Zero(d_, d_);
+    for (Eigen::Index j = 0; j < d_; ++j) S(j, group[static_cast<std::size_t>(j)]) = 1;
+    for (std::size_t i = 0; i < m_.n; ++i)
+      squares += View(W_.data() + i * m_.d * m_.d, d_, d_).cwiseAbs2();
+    Matrix information = S.transpose() * squares * S / 2;
+    information.diagonal().array() += kLeastInformation;
+    const Vector scale = information.diagonal().cwiseSqrt().cwiseInverse();
+    information = (scale.asDiagonal() * information * scale.asDiagonal()).eval();
+    const Matrix inverse = information.ldlt().solve(Matrix::Identity(groups, groups));
+    S = (S * scale.asDiagonal()).eval();
+    return S * inverse * S.transpose();
+  }
+
   // The ratios of a step that never lowers the evidence: theta <- theta sqrt(slope up / slope
   // down).
   double noise_ratio() const { return ratio(ee_, trace_P_); }
@@ -253,6 +269,7 @@ Decomposition outcome(const Sums& sums, Spread spread, const Matrix& D, double s
   r.variances.D.assign(D.data(), D.data() + D.size());
   r.variances.s2 = s2;
   r.centre.assign(sums.x().data(), sums.x().data() + sums.x().size());
+  r.spread_cov.assign(m.d * m.d, 0.0);
   r.centre_cov.assign(sums.H_inverse().data(), sums.H_inverse().data() + sums.H_inverse().size());
   r.log_evidence = sums.evidence();
   r.bic = -2 * r.log_evidence + numbers * std::log(static_cast<double>(m.n));
@@ -344,6 +361,8 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
     converged = change < o.tolerance || still >= (o.evidence_tolerance > 0 ? 1 : 5);
   }
   Decomposition r = outcome(sums, spread, D_of(theta), s2, groups, m);
+  const Matrix unsure = sums.spread_cov(group, groups);
+  r.spread_cov.assign(unsure.data(), unsure.data() + unsure.size());
   r.iterations = iteration;
   r.converged = converged;
   return r;
@@ -419,6 +438,7 @@ Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
       r.centre = centre.centre, r.centre_cov = centre.centre_cov;
       r.log_evidence = centre.log_evidence;
     }
+    r.spread_cov.assign(m.d * m.d, 0.0);
     chosen.tried.push_back(r);
     chosen.best = r;
     return chosen;
@@ -468,7 +488,9 @@ Posterior agent_posterior(const Moments& m, const Decomposition& model, std::siz
   const Matrix P = half.transpose() * half;
   const Vector x = centre + P * (b - A * centre) / s2;
   const Matrix F = Matrix::Identity(index(m.d), index(m.d)) - P * A / s2;
-  Matrix cov = P + F * H * F.transpose();
+  // W = A F / s^2 is what the agent says of its residual; D is unsure by spread_cov.
+  const Matrix unsure = as_matrix(model.spread_cov, m.d).cwiseProduct(A * F / s2);
+  Matrix cov = P + F * (H + 2 * unsure) * F.transpose();
   cov = (cov + cov.transpose()).eval() / 2;
   return {{x.data(), x.data() + x.size()}, {cov.data(), cov.data() + cov.size()}};
 }

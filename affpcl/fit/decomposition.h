@@ -26,6 +26,8 @@ struct Decomposition {
   Variances variances;
   std::vector<double> centre;      // x_c
   std::vector<double> centre_cov;  // [d][d], of x_c given D and s^2
+  // [d][d]: how unsure the diagonal of D is; 0 where D was given, or is full.
+  std::vector<double> spread_cov;
   double log_evidence = 0;
   double bic = 0;  // -2 log evidence + (numbers in D) log(agents)
   int iterations = 0;
@@ -54,7 +56,8 @@ struct Chosen {
 };
 Chosen decompose(const Moments& moments, const DecompositionOptions& options, Team& team);
 
-// An agent's own model: mean and covariance of x_i given all rows (x_c's uncertainty included).
+// An agent's own model: mean and covariance of x_i given all rows. The covariance includes not
+// knowing x_c, and not quite knowing D (Prasad and Rao 1990).
 struct Posterior {
   std::vector<double> x, cov;  // [d], [d][d]
 };

@@ -80,10 +80,11 @@ def compare(affpcl, kind, X, y):
     mine = [a["model"] == "personalised" for a in found]
     yield f"{kind}: personalised models", 0 if all(mine) else np.inf
     yield f"{kind}: agents", off([a["channels"][0]["x"] for a in found], p.x * sy + shift)
-    se = np.sqrt(np.diagonal(p.cov, axis1=1, axis2=2)) * sy
+    cov = page.covariances(m, D, s2, kind)
+    se = np.sqrt(np.diagonal(cov, axis1=1, axis2=2)) * sy
     yield f"{kind}: standard errors", off([a["channels"][0]["se"] for a in found], se)
     yield f"{kind}: covariances", off([a["channels"][0]["cov"] for a in found],
-                                      np.array([c[lower] for c in p.cov]) * sy**2)
+                                      np.array([c[lower] for c in cov]) * sy**2)
     tried = {t["spread"]: t for t in channel["tried"]}
     yield f"{kind}: log evidence", off(tried[kind]["log_evidence"], page.log_evidence(m, D, s2))
     d, n = len(D), len(X)
