@@ -490,14 +490,19 @@ Posterior agent_posterior(const Moments& m, const Decomposition& model, std::siz
   const Matrix F = Matrix::Identity(index(m.d), index(m.d)) - P * A / s2;
   // W = A F / s^2 is what the agent says of its residual; D is unsure by spread_cov.
   const Matrix unsure = as_matrix(model.spread_cov, m.d).cwiseProduct(A * F / s2);
-  Matrix cov = P + F * (H + 2 * unsure) * F.transpose();
+  Matrix known = P + F * H * F.transpose();
+  known = (known + known.transpose()).eval() / 2;
+  Matrix cov = known + 2 * F * unsure * F.transpose();
   cov = (cov + cov.transpose()).eval() / 2;
-  return {{x.data(), x.data() + x.size()}, {cov.data(), cov.data() + cov.size()}};
+  return {{x.data(), x.data() + x.size()},
+          {cov.data(), cov.data() + cov.size()},
+          {known.data(), known.data() + known.size()}};
 }
 
 Posterior unseen_posterior(const Decomposition& model) {
-  Posterior p{model.centre, model.centre_cov};
+  Posterior p{model.centre, model.centre_cov, {}};
   for (std::size_t j = 0; j < p.cov.size(); ++j) p.cov[j] += model.variances.D[j];
+  p.smoother = p.cov;
   return p;
 }
 

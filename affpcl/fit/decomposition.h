@@ -59,7 +59,8 @@ Chosen decompose(const Moments& moments, const DecompositionOptions& options, Te
 // An agent's own model: mean and covariance of x_i given all rows. The covariance includes not
 // knowing x_c, and not quite knowing D (Prasad and Rao 1990).
 struct Posterior {
-  std::vector<double> x, cov;  // [d], [d][d]
+  std::vector<double> x, cov;    // [d], [d][d]
+  std::vector<double> smoother;  // cov were D known: over s^2 it gives a row's leverage
 };
 Posterior agent_posterior(const Moments& moments, const Decomposition& model, std::size_t agent);
 

@@ -104,7 +104,7 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
       for (std::size_t c = 0; c < frame.channels; ++c) {
         const Eigen::Map<const Vector> y(frame.Y.data() + c * frame.rows + at, index(count));
         const double unit = frame.y_sd[c] * frame.y_sd[c];
-        const Vector own = unit * left_out(block, y, agent.own[c].x, agent.own[c].cov,
+        const Vector own = unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother,
                                            1 / part.chosen[c].best.variances.s2)
                                       .array()
                                       .square();
