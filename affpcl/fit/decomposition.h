@@ -57,10 +57,13 @@ struct Chosen {
 Chosen decompose(const Moments& moments, const DecompositionOptions& options, Team& team);
 
 // An agent's own model: mean and covariance of x_i given all rows. The covariance includes not
-// knowing x_c, and not quite knowing D (Prasad and Rao 1990).
+// knowing x_c, and not quite knowing D (Prasad and Rao 1990). An agent whose rows say that it is no
+// draw from N(0, D) is drawn from a wider one: outliers must not pay for being pulled to the
+// centre.
 struct Posterior {
   std::vector<double> x, cov;    // [d], [d][d]
   std::vector<double> smoother;  // cov were D known: over s^2 it gives a row's leverage
+  double widened = 1;            // D times this: above 1 where the agent is unlike the others
 };
 Posterior agent_posterior(const Moments& moments, const Decomposition& model, std::size_t agent);
 

@@ -244,6 +244,24 @@ TEST(Decomposition, IntervalsHoldTheTruth) {
   EXPECT_LT(inside / all, 0.95);
 }
 
+TEST(Decomposition, AStrangerIsNotPulledToTheCentre) {
+  World world{.agents = 12, .rows = 24, .sd = {0.2, 0.2, 0.2}};
+  Moments m = world.moments();
+  const Vector away = Vector::Constant(3, 5.0);  // agent 0 has other coefficients
+  const Matrix A = matrix(m.A, 0, 3);
+  const Vector b = vector(m.b, 0, 3);
+  m.yy[0] += 2 * b.dot(away) + away.dot(A * away);
+  for (std::size_t j = 0; j < 3; ++j) m.b[j] += (A * away)[static_cast<Eigen::Index>(j)];
+  const auto team = serial_team();
+  const Decomposition model = decompose(m, {}, *team).best;
+  const Posterior stranger = agent_posterior(m, model, 0);
+  EXPECT_GT(stranger.widened, 2);
+  EXPECT_LT(distance(stranger.x, A.ldlt().solve(vector(m.b, 0, 3))), 0.1);
+  int others = 0;
+  for (std::size_t i = 1; i < m.n; ++i) others += agent_posterior(m, model, i).widened > 1;
+  EXPECT_EQ(others, 0);
+}
+
 TEST(Ridge, FollowsTheRows) {
   const Moments m = World{.agents = 2, .rows = 400}.moments();
   const Ridge r = fit_ridge(m, 1);

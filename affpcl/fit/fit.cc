@@ -30,9 +30,6 @@ constexpr double kFewestRows = 10;  // for such a choice
 constexpr double kFalse = 0.05;     // share of false verdicts
 constexpr double kSmall = 0.01;     // a smaller share of the error is no gain and no loss
 constexpr double kMostCovariances = 1e6;  // numbers kept
-// Folds share rows, so losses of a cross-validation vary more than independent ones: variance
-// times 1 + K / (K - 1) (Nadeau and Bengio 2003).
-constexpr double kSharing = 1 + double(kFolds) / (kFolds - 1);
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
@@ -182,10 +179,10 @@ void add(Losses& to, const Losses& l) {
 // Student's t and its correction for skewed numbers, whichever doubts more.
 double one_sided(const Paired& p, double sign) {
   if (!(p.se() > 0)) return 1;
-  const double t = sign * p.mean() / (p.se() * std::sqrt(kSharing));
+  const double t = sign * p.mean() / p.se();
   const double plain = boost::math::cdf(
       boost::math::complement(boost::math::students_t_distribution<double>(p.n - 1), t));
-  const double z = sign * skewed_t(p.n, p.s1, p.s2, p.s3) / std::sqrt(kSharing);
+  const double z = sign * skewed_t(p.n, p.s1, p.s2, p.s3);
   const double skewed =
       boost::math::cdf(boost::math::complement(boost::math::normal_distribution<double>(), z));
   return std::max(plain, skewed);
@@ -213,9 +210,8 @@ void judge_agents(const Frame& frame, const std::vector<Tally>& tallies, FitResu
     a.loss = scaled(t.loss, 1 / t.rows);
     if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
     a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
-    const double half = t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) *
-                                         t.gain.se() * std::sqrt(kSharing)
-                                   : kNaN;
+    const double half =
+        t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) * t.gain.se() : kNaN;
     a.gain = {t.gain.mean(), t.gain.mean() - half, t.gain.mean() + half, t.gain.mean()};
     up[i] = a.p = one_sided(t.gain, 1);
     down[i] = one_sided(t.gain, -1);
@@ -252,6 +248,9 @@ void judge_agents(const Frame& frame, const std::vector<Tally>& tallies, FitResu
     } else if (result.model.agents[i].kind != Kind::kPersonalised) {
       a.why = fmt::format("given the {} model: clearly better on its rows left out one by one",
                           to_text(result.model.agents[i].kind));
+    } else if (result.model.agents[i].widened > 1) {
+      a.why = fmt::format("unlike the others: taken from a spread {:.3g} times as wide",
+                          std::sqrt(result.model.agents[i].widened));
     } else if (own < frame.d) {
       a.why = fmt::format("{} rows for {} coefficients", own, frame.d);
     }
@@ -307,6 +306,7 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
     agent.name = frame.agents[i];
     agent.rows = frame.agent_rows(i);
     agent.kind = fit.kind;
+    for (const Posterior& p : fit.own) agent.widened = std::max(agent.widened, p.widened);
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const Ridge& alone = fit.alone[c];
       const Ridge& all = part.pooled[c];

@@ -27,6 +27,7 @@ struct AgentModel {
   std::string name;
   std::size_t rows = 0;
   Kind kind = Kind::kPersonalised;    // which one it was given
+  double widened = 1;                 // the largest of its Posterior::widened
   std::vector<LinearModel> channels;  // by channel
 };
 
