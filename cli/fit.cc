@@ -136,7 +136,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   verb->add_flag("--json", o->json, "print the summary as JSON and nothing else");
   verb->add_flag("--quiet", o->quiet, "no table, no progress");
   verb->footer(
-      "Examples:\n  affpcl fit examples/shops.csv --target sales --out model\n"
+      "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
       "  affpcl fit sites/ --target y --exclude id,date --missing mean");
   return {verb, [o, command_line] {
             FitOptions& fit_options = o->fit;
