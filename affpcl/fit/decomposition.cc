@@ -360,7 +360,8 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
     still = evidence - old_evidence <= std::max(slack, o.evidence_tolerance) ? still + 1 : 0;
     converged = change < o.tolerance || still >= (o.evidence_tolerance > 0 ? 1 : 5);
   }
-  Decomposition r = outcome(sums, spread, D_of(theta), s2, groups, m);
+  const auto numbers = static_cast<double>((theta.array() > 0).count());
+  Decomposition r = outcome(sums, spread, D_of(theta), s2, numbers, m);
   const Matrix unsure = sums.spread_cov(group, groups);
   r.spread_cov.assign(unsure.data(), unsure.data() + unsure.size());
   r.iterations = iteration;

@@ -29,7 +29,7 @@ struct Decomposition {
   // [d][d]: how unsure the diagonal of D is; 0 where D was given, or is full.
   std::vector<double> spread_cov;
   double log_evidence = 0;
-  double bic = 0;  // -2 log evidence + (numbers in D) log(agents)
+  double bic = 0;  // -2 log evidence + (numbers in D that are not 0) log(agents)
   int iterations = 0;
   bool converged = true;
 };
