@@ -40,8 +40,10 @@ int main(int argc, char** argv) {
       "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
       "interrupted.");
   const std::string line = command_line(argc, argv);
-  const std::vector<Verb> verbs = {run_verb(app, line), reproduce_verb(app, line),
-                                   affinity_verb(app, line), list_verb(app)};
+  const std::vector<Verb> verbs = {
+      run_verb(app, line), reproduce_verb(app, line), affinity_verb(app, line),
+      fit_verb(app, line), predict_verb(app),         inspect_verb(app),
+      list_verb(app)};
   try {
     if (argc > 1 && argv[1][0] != '-') {  // CLI11 would only say that a verb is missing
       std::vector<std::string> names;

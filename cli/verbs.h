@@ -21,6 +21,9 @@ struct Verb {
 Verb run_verb(CLI::App& app, const std::string& command_line);
 Verb reproduce_verb(CLI::App& app, const std::string& command_line);
 Verb affinity_verb(CLI::App& app, const std::string& command_line);
+Verb fit_verb(CLI::App& app, const std::string& command_line);
+Verb predict_verb(CLI::App& app);
+Verb inspect_verb(CLI::App& app);
 Verb list_verb(CLI::App& app);
 
 struct CommonOptions {

@@ -14,19 +14,24 @@ def check(name, good, why=''):
 def run(*words):
     return subprocess.run([affpcl, *words], capture_output=True, text=True, cwd=root)
 
-# The table: the same words, and numbers within 1 % (the last bits depend on the instruction set).
-block = next(b for b in re.findall(r'```\n(.*?)```', readme, re.S) if '* affpcl' in b)
+# Tables: the same words, and numbers within 1 % (the last bits depend on the instruction set).
 number = re.compile(r'-?\d+(?:\.\d+)?(?:e-?\d+)?')
-shown = [line for line in block.splitlines() if not line.startswith('results in')]
-out = run('run', 'examples/demo.toml')
-check('the demo runs', out.returncode == 0, out.stderr)
-fresh = out.stdout.splitlines()
-check('the table has as many lines', len(shown) == len(fresh), (len(shown), len(fresh)))
-for a, b in zip(shown, fresh):
-    same_words = number.sub('', a).split() == number.sub('', b).split()
-    x, y = [float(v) for v in number.findall(a)], [float(v) for v in number.findall(b)]
-    close = len(x) == len(y) and all(abs(p - q) <= .01 * max(abs(p), abs(q)) for p, q in zip(x, y))
-    check(a.strip()[:60], same_words and close, b)
+def same_table(name, mark, *words):
+    block = next(b for b in re.findall(r'```\n(.*?)```', readme, re.S) if mark in b)
+    shown = [line for line in block.splitlines() if not line.startswith('results in')]
+    out = run(*words)
+    check(f'{name} runs', out.returncode == 0, out.stderr)
+    fresh = out.stdout.splitlines()
+    check(f'{name}: the table has as many lines', len(shown) == len(fresh), (len(shown), len(fresh)))
+    for a, b in zip(shown, fresh):
+        same_words = number.sub('', a).split() == number.sub('', b).split()
+        x, y = [float(v) for v in number.findall(a)], [float(v) for v in number.findall(b)]
+        close = len(x) == len(y) and all(abs(p - q) <= .01 * max(abs(p), abs(q)) for p, q in zip(x, y))
+        check(a.strip()[:60], same_words and close, b)
+
+same_table('the demo', '* affpcl', 'run', 'examples/demo.toml')
+fit = re.search(r'^build/release/affpcl (fit .*)$', readme, re.M).group(1)
+same_table('the fit', 'against learning alone', *fit.split())
 
 verbs = run('--help').stdout
 for verb in sorted(set(re.findall(r'`affpcl ([a-z]+)', readme))):

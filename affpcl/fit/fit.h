@@ -1,0 +1,100 @@
+// One model per agent from the user's tables: the decomposition, its twins (learnt alone; pooled),
+// which of them each agent is given, and what collaboration gained it on rows that were not used.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "affpcl/fit/decomposition.h"
+#include "affpcl/fit/frame.h"
+#include "affpcl/math/statistics.h"
+
+namespace affpcl {
+
+enum class Kind { kPersonalised, kAlone, kPooled };
+const char* to_text(Kind kind);
+
+// Coefficients of standardised columns, in units of the target.
+struct LinearModel {
+  std::vector<double> x, se;  // [d], and standard errors
+  std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers
+  double s2 = 0;              // of the noise
+};
+
+struct AgentModel {
+  std::string name;
+  std::size_t rows = 0;
+  Kind kind = Kind::kPersonalised;    // which one it was given
+  double widened = 1;                 // the largest of its Posterior::widened
+  std::vector<LinearModel> channels;  // by channel
+};
+
+struct SpreadTried {
+  std::string name;
+  double log_evidence = 0, bic = 0;
+};
+
+struct ChannelModel {  // what all agents share
+  Spread spread = Spread::kScalar;
+  std::vector<SpreadTried> tried;
+  LinearModel centre;     // cov holds that of an agent never seen: D and the centre's own
+  std::vector<double> D;  // [d][d]
+  bool converged = true;
+};
+
+struct Model {
+  Encoding encoding;
+  std::vector<ChannelModel> channels;
+  std::vector<AgentModel> agents;
+  std::string command, version;
+  std::vector<std::string> files;
+  std::size_t rows = 0;
+  std::uint64_t seed = 1;
+};
+
+// Mean losses on rows that were left out: squared errors, or log loss of a classification.
+struct Losses {
+  double given = 0, personalised = 0, alone = 0, pooled = 0;
+};
+
+enum class Outcome { kGained, kEven, kLost };
+const char* to_text(Outcome verdict);
+
+struct AgentScore {
+  Losses loss, accuracy;  // accuracy of classifications only
+  double variance = 0;    // of the agent's own target; R^2 = 1 - loss / variance
+  Estimate gain;          // loss alone - loss given, with its 90 % interval
+  double p = 1;           // one-sided: that there is no gain
+  Outcome verdict = Outcome::kEven;
+  std::string why;  // in words, where there is something to say
+};
+
+struct FitResult {
+  Model model;
+  std::vector<std::string> notes;
+  Losses loss, accuracy, r2;  // over all rows; r2 of a regression
+  std::vector<AgentScore> agents;
+  Estimate gain;  // loss alone - loss given, over all rows; agents are clusters
+  int gained = 0, even = 0, lost = 0;
+  bool scored = false;  // false where it was interrupted before
+  double seconds = 0;
+  int threads = 1;
+};
+
+struct FitOptions {
+  FrameOptions frame;
+  int threads = 0;  // 0: as many as the machine has
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(double)> progress = {};
+  bool score = true;  // false: the model alone
+};
+
+FitResult fit(const FitOptions& options);
+FitResult fit_frame(const Frame& frame, const FitOptions& options);
+
+// Of classes, by the channels' predictions: kept away from 0 and 1, and summing to 1.
+std::vector<double> class_probabilities(const std::vector<double>& channels, std::size_t classes);
+
+}  // namespace affpcl

@@ -1,0 +1,356 @@
+#include "affpcl/fit/model_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "affpcl/base/error.h"
+#include "affpcl/math/kernels.h"
+#include "affpcl/version.h"
+
+namespace affpcl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "affpcl-model";
+
+const char* to_text(Missing missing) {
+  return missing == Missing::kError ? "error" : missing == Missing::kMean ? "mean" : "drop";
+}
+
+// A list of numbers or words on one line, everything else indented.
+void pretty(const Json& j, std::size_t indent, std::string& out) {
+  const bool flat = !j.is_structured() || j.empty() ||
+                    (j.is_array() && std::none_of(j.begin(), j.end(),
+                                                  [](const Json& e) { return e.is_structured(); }));
+  if (flat) {
+    out += j.dump();
+    return;
+  }
+  const std::string space(indent + 1, ' ');
+  out += j.is_array() ? "[\n" : "{\n";
+  for (auto it = j.begin(); it != j.end(); ++it) {
+    out += space;
+    if (j.is_object()) out += Json(it.key()).dump() + ": ";
+    pretty(*it, indent + 1, out);
+    out += std::next(it) == j.end() ? "\n" : ",\n";
+  }
+  out += std::string(indent, ' ') + (j.is_array() ? "]" : "}");
+}
+
+Json lower(const std::vector<double>& cov, std::size_t d) {  // row by row, up to the diagonal
+  Json list = Json::array();
+  for (std::size_t r = 0; r < d && !cov.empty(); ++r)
+    for (std::size_t c = 0; c <= r; ++c) list.push_back(cov[r * d + c]);
+  return list;
+}
+
+Json to_json(const LinearModel& m, std::size_t d) {
+  Json j{{"x", m.x}, {"se", m.se}, {"s2", m.s2}};
+  if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
+  return j;
+}
+
+Json to_json(const Losses& l) {
+  return {{"given", l.given},
+          {"personalised", l.personalised},
+          {"alone", l.alone},
+          {"pooled", l.pooled}};
+}
+
+// Reads keys and says which one is wrong.
+class Reader {
+ public:
+  Reader(const std::string& path, const Json& json) : path_(path), json_(json) {}
+  [[noreturn]] void damaged(const std::string& key) const {
+    throw BadInput(fmt::format(
+        "{} is damaged: '{}' is missing or not what it should be; fit it again", path_, key));
+  }
+  template <class T>
+  T get(const Json& at, const char* key) const {
+    try {
+      return at.at(key).get<T>();
+    } catch (const Json::exception&) {
+      damaged(key);
+    }
+  }
+  std::vector<double> numbers(const Json& at, const char* key, std::size_t size) const {
+    std::vector<double> v = get<std::vector<double>>(at, key);
+    if (v.size() != size) damaged(key);
+    for (double x : v)
+      if (!std::isfinite(x)) damaged(key);
+    return v;
+  }
+  std::vector<double> covariance(const Json& at, const char* key, std::size_t d) const {
+    const std::vector<double> list = numbers(at, key, d * (d + 1) / 2);
+    std::vector<double> cov(d * d);
+    for (std::size_t r = 0, k = 0; r < d; ++r)
+      for (std::size_t c = 0; c <= r; ++c, ++k) cov[r * d + c] = cov[c * d + r] = list[k];
+    return cov;
+  }
+  LinearModel model(const Json& at, std::size_t d) const {
+    LinearModel m;
+    m.x = numbers(at, "x", d);
+    m.se = numbers(at, "se", d);
+    m.s2 = get<double>(at, "s2");
+    if (at.contains("cov")) m.cov = covariance(at, "cov", d);
+    return m;
+  }
+  const Json& list(const Json& at, const char* key) const {
+    if (!at.is_object() || !at.contains(key) || !at[key].is_array()) damaged(key);
+    return at[key];
+  }
+  const Json& top() const { return json_; }
+
+ private:
+  const std::string& path_;
+  const Json& json_;
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw BadInput(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+std::string model_json(const Model& model) {
+  const Encoding& e = model.encoding;
+  const std::size_t d = e.dim();
+  Json columns = Json::array(), channels = Json::array(), agents = Json::array();
+  for (const Source& s : e.sources) {
+    Json c{{"name", s.name}};
+    if (!s.levels.empty()) c["levels"] = s.levels;
+    c["mean"] = s.mean;
+    c["sd"] = s.sd;
+    columns.push_back(std::move(c));
+  }
+  for (const ChannelModel& c : model.channels) {
+    Json tried = Json::array();
+    for (const SpreadTried& t : c.tried)
+      tried.push_back({{"spread", t.name}, {"log_evidence", t.log_evidence}, {"bic", t.bic}});
+    Json D = Json::array();
+    if (c.spread == Spread::kFull) {
+      for (std::size_t r = 0; r < d; ++r)
+        D.push_back(std::vector<double>(c.D.begin() + static_cast<std::ptrdiff_t>(r * d),
+                                        c.D.begin() + static_cast<std::ptrdiff_t>((r + 1) * d)));
+    } else {
+      for (std::size_t r = 0; r < d; ++r) D.push_back(c.D[r * d + r]);
+    }
+    channels.push_back({{"spread", to_text(c.spread)},
+                        {"tried", std::move(tried)},
+                        {"converged", c.converged},
+                        {"D", std::move(D)},
+                        {"s2", c.centre.s2},
+                        {"centre", to_json(c.centre, d)}});
+  }
+  for (const AgentModel& a : model.agents) {
+    Json own = Json::array();
+    for (const LinearModel& m : a.channels) own.push_back(to_json(m, d));
+    agents.push_back({{"name", a.name},
+                      {"rows", a.rows},
+                      {"model", to_text(a.kind)},
+                      {"channels", std::move(own)}});
+  }
+  const Json all{{"format", kFormat},
+                 {"version", kModelVersion},
+                 {"about",
+                  "x and se are coefficients and standard errors of standardised columns, in units "
+                  "of the target; the centre's "
+                  "cov is that of an agent never seen; cov lists lower triangles, row by row"},
+                 {"provenance",
+                  {{"version", model.version},
+                   {"command", model.command},
+                   {"files", model.files},
+                   {"rows", model.rows},
+                   {"seed", model.seed}}},
+                 {"task", e.classes.empty() ? "regression" : "classification"},
+                 {"target", e.target},
+                 {"classes", e.classes},
+                 {"agent_column", e.agent_column},
+                 {"missing", to_text(e.missing)},
+                 {"columns", std::move(columns)},
+                 {"coefficients", e.names()},
+                 {"channels", std::move(channels)},
+                 {"agents", std::move(agents)}};
+  std::string out;
+  pretty(all, 0, out);
+  return out + "\n";
+}
+
+Model read_model(const std::string& given) {
+  std::error_code error;
+  const std::string path =
+      fs::is_directory(given, error) ? (fs::path(given) / "model.json").string() : given;
+  const std::string text = content_of(path);
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    if (text.find(kFormat) != std::string::npos)
+      throw BadInput(fmt::format("{} is damaged: it is not whole; fit it again", path));
+    throw BadInput(fmt::format(
+        "{} is not a model: it is no JSON file; affpcl fit --out DIR writes one", path));
+  }
+  if (!json.is_object() || json.value("format", "") != kFormat)
+    throw BadInput(fmt::format("{} is not a model: its format is not \"{}\"", path, kFormat));
+  const Reader r(path, json);
+  if (const int version = r.get<int>(json, "version"); version != kModelVersion)
+    throw BadInput(fmt::format(
+        "{} has format version {}, and this affpcl reads version {}: {}", path, version,
+        kModelVersion,
+        version > kModelVersion ? "use the newer affpcl that wrote it" : "fit it again"));
+  Model model;
+  Encoding& e = model.encoding;
+  const Json provenance = r.get<Json>(json, "provenance");
+  model.version = r.get<std::string>(provenance, "version");
+  model.command = r.get<std::string>(provenance, "command");
+  model.files = r.get<std::vector<std::string>>(provenance, "files");
+  model.rows = r.get<std::size_t>(provenance, "rows");
+  model.seed = r.get<std::uint64_t>(provenance, "seed");
+  e.target = r.get<std::string>(json, "target");
+  e.classes = r.get<std::vector<std::string>>(json, "classes");
+  if (e.classes.size() == 1) r.damaged("classes");
+  e.agent_column = r.get<std::string>(json, "agent_column");
+  const std::string missing = r.get<std::string>(json, "missing");
+  if (missing != "error" && missing != "mean" && missing != "drop") r.damaged("missing");
+  e.missing = missing == "error"  ? Missing::kError
+              : missing == "mean" ? Missing::kMean
+                                  : Missing::kDrop;
+  for (const Json& c : r.list(json, "columns")) {
+    Source s{.name = r.get<std::string>(c, "name"), .levels = {}, .mean = {}, .sd = {}};
+    if (c.contains("levels")) s.levels = r.get<std::vector<std::string>>(c, "levels");
+    if (s.levels.size() == 1) r.damaged("levels");
+    s.mean = r.numbers(c, "mean", s.width());
+    s.sd = r.numbers(c, "sd", s.width());
+    for (double v : s.sd)
+      if (!(v > 0)) r.damaged("sd");
+    e.sources.push_back(std::move(s));
+  }
+  const std::size_t d = e.dim();
+  if (r.get<std::vector<std::string>>(json, "coefficients") != e.names()) r.damaged("coefficients");
+  for (const Json& c : r.list(json, "channels")) {
+    ChannelModel channel;
+    const std::string spread = r.get<std::string>(c, "spread");
+    channel.spread = spread == "full"       ? Spread::kFull
+                     : spread == "diagonal" ? Spread::kDiagonal
+                                            : Spread::kScalar;
+    if (spread != to_text(channel.spread)) r.damaged("spread");
+    for (const Json& t : r.list(c, "tried"))
+      channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
+                               r.get<double>(t, "bic")});
+    channel.converged = r.get<bool>(c, "converged");
+    channel.centre = r.model(r.get<Json>(c, "centre"), d);
+    if (channel.centre.cov.empty()) r.damaged("cov");
+    channel.D.assign(d * d, 0.0);
+    if (channel.spread == Spread::kFull) {
+      const auto rows = r.get<std::vector<std::vector<double>>>(c, "D");
+      if (rows.size() != d) r.damaged("D");
+      for (std::size_t i = 0; i < d; ++i) {
+        if (rows[i].size() != d) r.damaged("D");
+        std::copy(rows[i].begin(), rows[i].end(),
+                  channel.D.begin() + static_cast<std::ptrdiff_t>(i * d));
+      }
+    } else {
+      const std::vector<double> diagonal = r.numbers(c, "D", d);
+      for (std::size_t i = 0; i < d; ++i) channel.D[i * d + i] = diagonal[i];
+    }
+    model.channels.push_back(std::move(channel));
+  }
+  if (model.channels.size() != e.channels()) r.damaged("channels");
+  std::set<std::string> names;
+  for (const Json& a : r.list(json, "agents")) {
+    AgentModel agent;
+    agent.name = r.get<std::string>(a, "name");
+    agent.rows = r.get<std::size_t>(a, "rows");
+    const std::string kind = r.get<std::string>(a, "model");
+    agent.kind = kind == "alone"    ? Kind::kAlone
+                 : kind == "pooled" ? Kind::kPooled
+                                    : Kind::kPersonalised;
+    if (kind != to_text(agent.kind)) r.damaged("model");
+    for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
+    if (agent.channels.size() != model.channels.size()) r.damaged("channels");
+    if (!names.insert(agent.name).second) r.damaged("name");
+    model.agents.push_back(std::move(agent));
+  }
+  return model;
+}
+
+std::string fit_summary_json(const FitResult& result) {
+  const Model& model = result.model;
+  const bool classify = !model.encoding.classes.empty();
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  Json spec{{"files", model.files},
+            {"target", model.encoding.target},
+            {"agent_column", model.encoding.agent_column},
+            {"missing", to_text(model.encoding.missing)},
+            {"task", classify ? "classification" : "regression"}};
+  Json all{{"manifest",
+            {{"version", kVersion},
+             {"spec", std::move(spec)},
+             {"seed", model.seed},
+             {"command", model.command},
+             {"host", host},
+             {"instruction_set", instruction_set()},
+             {"compiler", kCompiler},
+             {"threads", result.threads},
+             {"ranks", 1},
+             {"seconds", result.seconds},
+             {"complete", result.scored}}},
+           {"rows", model.rows},
+           {"columns", model.encoding.dim() - 1},
+           {"notes", result.notes}};
+  Json spreads = Json::array();
+  for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.spread));
+  all["spread"] = std::move(spreads);
+  if (!result.scored) {
+    all["score"] = nullptr;
+    all["agents"] = Json::array();
+    for (const AgentModel& a : model.agents)
+      all["agents"].push_back(
+          {{"agent", a.name}, {"rows", a.rows}, {"given", to_text(a.kind)}, {"score", nullptr}});
+    std::string out;
+    pretty(all, 0, out);
+    return out + "\n";
+  }
+  const char* const measure = classify ? "log_loss" : "mse";
+  Json score{{"measure", measure},
+             {"how", fmt::format("{}-fold cross-validation within agents", kFolds)}};
+  score[measure] = to_json(result.loss);
+  if (classify) score["accuracy"] = to_json(result.accuracy);
+  if (!classify) score["r2"] = to_json(result.r2);
+  score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
+  all["score"] = std::move(score);
+  all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};
+  Json agents = Json::array();
+  for (std::size_t i = 0; i < result.agents.size(); ++i) {
+    const AgentScore& s = result.agents[i];
+    Json a{{"agent", model.agents[i].name},
+           {"rows", model.agents[i].rows},
+           {"score", to_json(s.loss)}};
+    if (classify) a["accuracy"] = to_json(s.accuracy);
+    if (!classify) a["variance"] = s.variance;
+    a["gain"] = {{"mean", s.gain.mean}, {"lo", s.gain.lo}, {"hi", s.gain.hi}};
+    a["p"] = s.p;
+    a["verdict"] = to_text(s.verdict);
+    a["given"] = to_text(model.agents[i].kind);
+    a["why"] = s.why;
+    agents.push_back(std::move(a));
+  }
+  all["agents"] = std::move(agents);
+  std::string out;
+  pretty(all, 0, out);
+  return out + "\n";
+}
+
+}  // namespace affpcl

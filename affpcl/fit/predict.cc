@@ -1,0 +1,209 @@
+#include "affpcl/fit/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <unordered_map>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/csv.h"
+
+namespace affpcl {
+namespace {
+
+double inner(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
+  return sum;
+}
+
+// Half the width of the 90 % interval of a new row's target.
+double half_width(const LinearModel& m, const std::vector<double>& x) {
+  double variance = m.s2;
+  for (std::size_t r = 0; r < x.size(); ++r) {
+    if (m.cov.empty()) {
+      variance += x[r] * x[r] * m.se[r] * m.se[r];
+    } else {
+      double sum = 0;
+      for (std::size_t c = 0; c < x.size(); ++c) sum += m.cov[r * x.size() + c] * x[c];
+      variance += x[r] * sum;
+    }
+  }
+  return normal_limit((1 - kConfidence) / 2) * std::sqrt(std::max(0.0, variance));
+}
+
+void put_field(std::string& out, std::string_view field, char separator) {
+  const bool plain = field.find_first_of("\"\n\r") == std::string_view::npos &&
+                     field.find(separator) == std::string_view::npos &&
+                     (field.empty() || (field.front() != ' ' && field.back() != ' '));
+  if (plain) {
+    out += field;
+    return;
+  }
+  out += '"';
+  for (char c : field) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  out += '"';
+}
+
+struct Score {
+  double n = 0, loss = 0, y1 = 0, y2 = 0, right = 0;
+};
+
+class Predictor {
+ public:
+  Predictor(const Model& model, Predictions& out)
+      : model_(model), e_(model.encoding), out_(out), x_(e_.dim(), 1.0) {
+    for (const AgentModel& a : model.agents) agents_[a.name] = &a;
+    for (const ChannelModel& c : model.channels) unseen_.push_back(&c.centre);
+  }
+
+  void file(const std::string& path, bool first, const std::vector<std::string>& header) {
+    CsvReader reader(path);
+    if (!first && reader.header() != header)
+      throw BadInput(fmt::format("{} has other columns than the first file", path));
+    for (const char* name : {"prediction", "prediction_lo", "prediction_hi", "probability"})
+      if (std::find(reader.header().begin(), reader.header().end(), name) != reader.header().end())
+        throw BadInput(fmt::format("{} has a column '{}' already; rename it first", path, name));
+    std::vector<std::size_t> at;
+    for (const Source& s : e_.sources) at.push_back(reader.column(s.name));
+    const auto optional = [&](const std::string& name) {
+      const auto found = std::find(reader.header().begin(), reader.header().end(), name);
+      return found == reader.header().end()
+                 ? -1
+                 : static_cast<std::ptrdiff_t>(found - reader.header().begin());
+    };
+    const std::ptrdiff_t agent = e_.agent_column.empty()
+                                     ? optional("agent")
+                                     : static_cast<std::ptrdiff_t>(reader.column(e_.agent_column));
+    const std::ptrdiff_t target = optional(e_.target);
+    const char separator = reader.separator();
+    if (first) {
+      for (const std::string& name : reader.header())
+        put_field(out_.csv, name, separator), out_.csv += separator;
+      for (const char* name : {"prediction", "prediction_lo", "prediction_hi"}) {
+        if (!e_.classes.empty() && std::string_view(name) == "prediction_lo") {
+          out_.csv += separator, out_.csv += "probability";
+          break;
+        }
+        if (std::string_view(name) != "prediction") out_.csv += separator;
+        out_.csv += name;
+      }
+      out_.csv += '\n';
+    }
+    const std::string by_file = file_agent(path);
+    const std::int64_t before = out_.rows;
+    while (reader.next()) {
+      ++out_.rows;
+      for (std::string_view f : reader.fields())
+        put_field(out_.csv, f, separator), out_.csv += separator;
+      const std::string name =
+          agent < 0 ? by_file : std::string(reader.fields()[static_cast<std::size_t>(agent)]);
+      row(reader, at, name, target, separator);
+      out_.csv += '\n';
+    }
+    if (out_.rows == before) throw BadInput(fmt::format("{} has a header but no rows", path));
+  }
+
+  void finish() {
+    out_.scored = static_cast<std::int64_t>(score_.n);
+    if (score_.n == 0) return;
+    out_.loss = score_.loss / score_.n;
+    out_.accuracy = score_.right / score_.n;
+    const double variance = score_.y2 / score_.n - score_.y1 / score_.n * score_.y1 / score_.n;
+    out_.r2 = 1 - out_.loss / variance;
+    std::sort(out_.unseen.begin(), out_.unseen.end());
+  }
+
+ private:
+  void row(const CsvReader& reader, const std::vector<std::size_t>& at, const std::string& name,
+           std::ptrdiff_t target, char separator) {
+    const auto known = agents_.find(name);
+    if (known == agents_.end()) {
+      ++out_.unseen_rows;
+      if (++strangers_[name] == 1) out_.unseen.push_back(name);
+    }
+    bool blank = false;
+    std::size_t j = 1;
+    for (std::size_t s = 0; s < at.size(); ++s) {
+      const Source& source = e_.sources[s];
+      const std::string_view field = reader.fields()[at[s]];
+      const bool missing = is_missing(field);
+      if (missing && e_.missing == Missing::kError)
+        reader.refuse(at[s], "is missing, and the model was fitted with --missing error");
+      blank |= missing && e_.missing == Missing::kDrop;
+      out_.filled += missing && e_.missing == Missing::kMean;
+      if (source.levels.empty()) {
+        const std::optional<double> number = parse_number(field);
+        if (!number && !missing) reader.refuse(at[s], "is not a number");
+        x_[j++] = number ? (*number - source.mean[0]) / source.sd[0] : 0.0;
+      } else {
+        const auto level = std::find(source.levels.begin(), source.levels.end(), field);
+        const bool is_new = level == source.levels.end();
+        out_.new_texts += is_new && !missing;
+        for (std::size_t l = 1; l < source.levels.size(); ++l)
+          x_[j++] = is_new ? 0.0
+                           : ((*level == source.levels[l] ? 1.0 : 0.0) - source.mean[l - 1]) /
+                                 source.sd[l - 1];
+      }
+    }
+    if (blank) {
+      ++out_.blank;
+      out_.csv += separator;
+      if (e_.classes.empty()) out_.csv += separator;
+      return;
+    }
+    const auto model = [&](std::size_t c) -> const LinearModel& {
+      return known == agents_.end() ? *unseen_[c] : known->second->channels[c];
+    };
+    const std::string_view truth =
+        target < 0 ? std::string_view{} : reader.fields()[static_cast<std::size_t>(target)];
+    if (e_.classes.empty()) {
+      const double y = inner(model(0).x, x_), half = half_width(model(0), x_);
+      fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator, y - half, separator,
+                     y + half);
+      if (const std::optional<double> t = parse_number(truth); t && target >= 0)
+        score_.n += 1, score_.loss += (*t - y) * (*t - y), score_.y1 += *t, score_.y2 += *t * *t;
+      return;
+    }
+    std::vector<double> channels;
+    for (std::size_t c = 0; c < model_.channels.size(); ++c)
+      channels.push_back(inner(model(c).x, x_));
+    const std::vector<double> p = class_probabilities(channels, e_.classes.size());
+    const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+    put_field(out_.csv, e_.classes[top], separator);
+    fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator, p[top]);
+    if (target < 0) return;
+    // Numbers that are classes are the same however they are written.
+    const std::optional<double> t = parse_number(truth);
+    for (std::size_t c = 0; c < e_.classes.size(); ++c)
+      if (truth == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
+        score_.n += 1, score_.loss -= std::log(p[c]), score_.right += c == top;
+  }
+
+  const Model& model_;
+  const Encoding& e_;
+  Predictions& out_;
+  std::vector<double> x_;
+  std::unordered_map<std::string, const AgentModel*> agents_;
+  std::unordered_map<std::string, std::int64_t> strangers_;
+  std::vector<const LinearModel*> unseen_;
+  Score score_;
+};
+
+}  // namespace
+
+Predictions predict(const Model& model, const std::vector<std::string>& files) {
+  Predictions out;
+  Predictor predictor(model, out);
+  std::vector<std::string> header;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    if (f == 0) header = CsvReader(files[0]).header();
+    predictor.file(files[f], f == 0, header);
+  }
+  predictor.finish();
+  return out;
+}
+
+}  // namespace affpcl

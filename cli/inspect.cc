@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "affpcl/base/error.h"
+#include "affpcl/base/params.h"
+#include "affpcl/fit/model_file.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string channel_name(const Encoding& e, std::size_t c) {
+  if (e.classes.empty()) return e.target;
+  return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
+}
+
+void print_model(const Model& m, const AgentModel* only) {
+  const Encoding& e = m.encoding;
+  const std::vector<std::string> names = e.names();
+  fmt::print("{} of '{}': {} agents, {} rows, {} columns\n",
+             e.classes.empty() ? "regression" : "classification", e.target, m.agents.size(), m.rows,
+             names.size() - 1);
+  fmt::print("made by affpcl {}: {}\n", m.version, m.command);
+  std::size_t width = 9;
+  for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
+  for (std::size_t c = 0; c < m.channels.size(); ++c) {
+    const ChannelModel& channel = m.channels[c];
+    fmt::print("{}: noise {:.4g}, spread of the agents {}", channel_name(e, c),
+               std::sqrt(channel.centre.s2), to_text(channel.spread));
+    for (std::size_t t = 0; t < channel.tried.size(); ++t)
+      fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
+                 channel.tried[t].bic);
+    fmt::print("{}\n  {:<{}} {:>11} {:>11} {:>11}", channel.tried.empty() ? "" : ")", "", width,
+               "centre", "std. error", "spread");
+    if (only != nullptr) fmt::print(" {:>11} {:>11}", "agent", "std. error");
+    fmt::print("\n");
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      fmt::print("  {:<{}} {:>11.4g} {:>11.4g} {:>11.4g}", names[j].substr(0, width), width,
+                 channel.centre.x[j], channel.centre.se[j],
+                 std::sqrt(std::max(0.0, channel.D[j * names.size() + j])));
+      if (only != nullptr)
+        fmt::print(" {:>11.4g} {:>11.4g}", only->channels[c].x[j], only->channels[c].se[j]);
+      fmt::print("\n");
+    }
+  }
+  fmt::print("coefficients are of standardised columns, in units of the target\n");
+  if (only != nullptr) return;
+  // How far an agent is from the centre: standard deviations of its predictions over average rows.
+  width = 5;
+  for (const AgentModel& a : m.agents) width = std::clamp(a.name.size(), width, std::size_t{32});
+  fmt::print("  {:<{}} {:>7}  {:<13} {}\n", "agent", width, "rows", "model",
+             "farthest from the centre in");
+  for (const AgentModel& a : m.agents) {
+    std::size_t far = 0, channel = 0;
+    double most = -1;
+    for (std::size_t c = 0; c < m.channels.size(); ++c)
+      for (std::size_t j = 0; j < names.size(); ++j)
+        if (const double u = std::abs(a.channels[c].x[j] - m.channels[c].centre.x[j]); u > most)
+          most = u, far = j, channel = c;
+    fmt::print("  {:<{}} {:>7}  {:<13} {}{} {:+.3g}\n", a.name.substr(0, 32), width, a.rows,
+               to_text(a.kind), names[far],
+               m.channels.size() > 1 ? " (" + channel_name(e, channel) + ")" : "",
+               a.channels[channel].x[far] - m.channels[channel].centre.x[far]);
+  }
+}
+
+Json as_json(const Model& m, const AgentModel* only) {
+  const Encoding& e = m.encoding;
+  Json channels = Json::array(), agents = Json::array();
+  for (std::size_t c = 0; c < m.channels.size(); ++c) {
+    const ChannelModel& channel = m.channels[c];
+    std::vector<double> spread;
+    for (std::size_t j = 0; j < e.dim(); ++j)
+      spread.push_back(std::sqrt(std::max(0.0, channel.D[j * e.dim() + j])));
+    channels.push_back({{"name", channel_name(e, c)},
+                        {"spread", to_text(channel.spread)},
+                        {"noise", std::sqrt(channel.centre.s2)},
+                        {"centre", channel.centre.x},
+                        {"centre_se", channel.centre.se},
+                        {"spread_sd", spread}});
+  }
+  for (const AgentModel& a : m.agents) {
+    if (only != nullptr && &a != only) continue;
+    Json own = Json::array();
+    for (const LinearModel& l : a.channels) own.push_back({{"x", l.x}, {"se", l.se}});
+    agents.push_back({{"name", a.name},
+                      {"rows", a.rows},
+                      {"model", to_text(a.kind)},
+                      {"channels", std::move(own)}});
+  }
+  return {{"task", e.classes.empty() ? "regression" : "classification"},
+          {"target", e.target},
+          {"classes", e.classes},
+          {"rows", m.rows},
+          {"files", m.files},
+          {"command", m.command},
+          {"version", m.version},
+          {"coefficients", e.names()},
+          {"channels", std::move(channels)},
+          {"agents", std::move(agents)}};
+}
+
+}  // namespace
+
+Verb inspect_verb(CLI::App& app) {
+  struct Options {
+    std::string model, agent;
+    bool json = false;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("inspect", "what a model holds");
+  verb->add_option("model", o->model, "model.json, or the folder that holds it")
+      ->required()
+      ->type_name("MODEL");
+  verb->add_option("--agent", o->agent, "the coefficients of one agent beside the centre's")
+      ->type_name("NAME");
+  verb->add_flag("--json", o->json, "the same as JSON");
+  verb->footer("Example:\n  affpcl inspect model --agent north");
+  return {verb, [o] {
+            const Model m = read_model(o->model);
+            const AgentModel* only = nullptr;
+            std::vector<std::string_view> names;
+            for (const AgentModel& a : m.agents) {
+              names.push_back(a.name);
+              if (!o->agent.empty() && a.name == o->agent) only = &a;
+            }
+            if (!o->agent.empty() && only == nullptr) {
+              const bool list = names.size() <= 20 || !did_you_mean(o->agent, names).empty();
+              throw BadInput(fmt::format(
+                  "{} has no agent '{}'{}", o->model, o->agent,
+                  list ? hint(o->agent, names) : fmt::format(" among its {}", names.size())));
+            }
+            if (o->json) {
+              fmt::print("{}\n", as_json(m, only).dump(1));
+            } else {
+              print_model(m, only);
+            }
+            return int{kOk};
+          }};
+}
+
+}  // namespace affpcl::cli
