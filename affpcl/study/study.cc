@@ -119,9 +119,13 @@ class Runner {
   void replicate(std::size_t setting, std::uint32_t index, Team& team) {
     const Spec& spec = study_.settings[setting].spec;
     const auto number = static_cast<std::uint32_t>(spec.first + index);
-    const std::unique_ptr<Problem> problem =
-        problem_kind(spec.problem_kind)
-            .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+    std::unique_ptr<Problem> problem;
+    try {
+      problem = problem_kind(spec.problem_kind)
+                    .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
+    }
     RunOptions run = spec.run;
     run.replicate = number;
     const std::int64_t n = problem->shape().agents;
