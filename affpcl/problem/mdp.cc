@@ -73,14 +73,14 @@ void check_temperature(double temperature) {
 std::vector<bool> linked(const Chain& chain, int from, bool backward) {
   const int n = chain.states;
   std::vector<bool> seen(at(n));
-  std::vector<int> todo{from};
+  std::vector<int> frontier{from};
   seen[at(from)] = true;
-  while (!todo.empty()) {
-    const int s = todo.back();
-    todo.pop_back();
+  while (!frontier.empty()) {
+    const int s = frontier.back();
+    frontier.pop_back();
     for (int t = 0; t < n; ++t)
       if (!seen[at(t)] && chain.P[at(backward ? t : s) * at(n) + at(backward ? s : t)] > 0)
-        seen[at(t)] = true, todo.push_back(t);
+        seen[at(t)] = true, frontier.push_back(t);
   }
   return seen;
 }
