@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/rank_one.h"
 
 namespace affpcl {
 namespace {
@@ -18,34 +19,6 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 using Vector = Eigen::VectorXd;
 
 constexpr double kDependent = 1e-10;  // an eigenvalue of E cc' below which it counts as singular
-
-// sum = a'x, lane by lane.
-void dot(In a, In x, int lanes, double* sum) {
-  std::fill_n(sum, lanes, 0.0);
-  for (int r = 0; r < a.rows; ++r) {
-    const double* v = a.row(r);
-    if (x.width == 1) {
-      const double w = x.p[r];
-      for (int l = 0; l < lanes; ++l) sum[l] += v[l] * w;
-    } else {
-      const double* w = x.row(r);
-      for (int l = 0; l < lanes; ++l) sum[l] += v[l] * w[l];
-    }
-  }
-}
-
-// out = v factor, lane by lane.
-void scale(In v, const double* factor, Out out) {
-  for (int r = 0; r < v.rows; ++r)
-    for (int l = 0; l < out.lanes; ++l) out.row(r)[l] = v.row(r)[l] * factor[l];
-}
-
-// out = a (w'x)
-void outer(In a, In w, In x, Out out) {
-  alignas(64) double sum[kLanes];
-  dot(w, x, out.lanes, sum);
-  scale(a, sum, out);
-}
 
 Vector lane(In rows, int l) {
   Vector v(rows.rows);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
 namespace {
@@ -15,27 +16,6 @@ using Form = LeastSquares::Form;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// rows x 64 numbers.
-struct Rows {
-  explicit Rows(int n) : rows(n), data(static_cast<std::size_t>(n) * kLanes) {}
-  Out out() const { return {data.data(), rows}; }
-  In in() const { return out(); }
-  Vector lane(int l) const {
-    Vector v(rows);
-    for (int r = 0; r < rows; ++r) v(r) = in().at(r, l);
-    return v;
-  }
-  void set(int l, const Vector& v) const {
-    for (int r = 0; r < rows; ++r) out().row(r)[l] = v(r);
-  }
-  int rows;
-  Buffer data;
-};
-
-In shared(const Vector& v) { return {v.data(), static_cast<int>(v.size()), 1}; }
-Vector vector(const std::vector<double>& v) {
-  return Eigen::Map<const Vector>(v.data(), static_cast<Eigen::Index>(v.size()));
-}
 Vector mean_of(const LeastSquares& p, std::int64_t agent) {
   const In m = p.mean(lanes_of(agent / kLanes, p.shape().agents));
   Vector v(m.rows);

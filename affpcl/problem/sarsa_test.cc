@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
 namespace {
@@ -15,14 +16,6 @@ using Vector = Eigen::VectorXd;
 using Numbers = std::vector<double>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-struct Rows {
-  explicit Rows(int n) : data(at(n) * kLanes), rows(n) {}
-  Out out() const { return {data.data(), rows}; }
-  double operator()(int r, int l) const { return out().row(r)[l]; }
-  Buffer data;
-  int rows;
-};
 
 constexpr Sarsa::Config kSmall{.agents = 3,
                                .states = 4,
@@ -59,11 +52,6 @@ Rows some_x(double scale = 1) {
     for (int l = 0; l < 3; ++l) x.out().row(r)[l] = scale * std::sin(1 + r + 3.0 * l);
   return x;
 }
-Vector lane(const Rows& x, int l) {
-  Vector v(x.rows);
-  for (int r = 0; r < x.rows; ++r) v(r) = x(r, l);
-  return v;
-}
 Vector solution(const Sarsa& p, int i) {
   Vector x(kD);
   for (int r = 0; r < kD; ++r) x(r) = p.truth()->x.block(0)[{0, kD}].row(r)[i];
@@ -83,9 +71,9 @@ TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
       const int cell = static_cast<int>(before(0, l)) * kA + static_cast<int>(before(1, l));
       const int next = static_cast<int>(now(0, l)) * kA + static_cast<int>(now(1, l));
       const Vector want =
-          phi(p, cell) * (phi(p, cell) - kSmall.gamma * phi(p, next)).dot(lane(x, l));
-      EXPECT_LT((lane(Ax, l) - want).norm(), 1e-14);
-      EXPECT_LT((lane(b, l) - phi(p, cell) * p.mdp(l).R[at(cell)]).norm(), 1e-15);
+          phi(p, cell) * (phi(p, cell) - kSmall.gamma * phi(p, next)).dot(x.lane(l));
+      EXPECT_LT((Ax.lane(l) - want).norm(), 1e-14);
+      EXPECT_LT((b.lane(l) - phi(p, cell) * p.mdp(l).R[at(cell)]).norm(), 1e-15);
     }
     p.apply(kAll, now.out(), x.out(), Ax.out());
     p.objective(kAll, now.out(), b.out());
@@ -110,7 +98,7 @@ TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
       for (double sum = pi[at(o * kA)]; u >= sum; sum += pi[at(o * kA + a)]) ++a;
       const int cell = 1 * kA + 2;
       const double gap = (phi(p, cell) - kSmall.gamma * phi(p, o * kA + a)).dot(x);
-      EXPECT_LT((lane(Ax, o) - phi(p, cell) * gap).norm(), 1e-14);
+      EXPECT_LT((Ax.lane(o) - phi(p, cell) * gap).norm(), 1e-14);
     }
   }
 }
@@ -124,7 +112,7 @@ TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
   Scratch scratch;
   exact.law(kAll, x.out(), {}, scratch, q.out());
   for (int l = 0; l < 3; ++l) {
-    const Numbers want = visited(p.mdp(l), policy(p, lane(x, l)));
+    const Numbers want = visited(p.mdp(l), policy(p, x.lane(l)));
     double sum = 0;
     for (int c = 0; c < kS * kA; ++c)
       for (int next = 0; next < kS; ++next) {
@@ -152,7 +140,7 @@ TEST(Sarsa, CountedOccupancyIsVisitsTimesThePolicy) {
   Scratch scratch;
   counted.law(kAll, x.out(), visits.out(), scratch, q.out());
   for (int l = 0; l < 3; ++l) {
-    const Numbers pi = policy(p, lane(x, l));
+    const Numbers pi = policy(p, x.lane(l));
     for (int c = 0; c < kS * kA; ++c)
       EXPECT_NEAR(q(c, l), (10 * l + c / kA) * pi[at(c)], 1e-13) << l << ' ' << c;
   }
@@ -205,12 +193,12 @@ TEST(Sarsa, ThreeErrors) {
     const Numbers pi = softmax_policy(kA, best, kSmall.temperature);
     const Numbers theta_q = project(basis, visited(mdp, pi), policy_q(mdp, pi));
     double to_star = 0;
-    const Numbers own = values(fp, lane(x, l));
+    const Numbers own = values(fp, x.lane(l));
     for (std::size_t c = 0; c < own.size(); ++c)
       to_star += (own[c] - best[c]) * (own[c] - best[c]) / static_cast<double>(own.size());
-    EXPECT_NEAR(rows(0, l), (lane(x, l) - solution(fp, l)).squaredNorm(), 1e-12);
+    EXPECT_NEAR(rows(0, l), (x.lane(l) - solution(fp, l)).squaredNorm(), 1e-12);
     EXPECT_NEAR(rows(1, l),
-                (lane(x, l) - Eigen::Map<const Vector>(theta_q.data(), kD)).squaredNorm(), 1e-10);
+                (x.lane(l) - Eigen::Map<const Vector>(theta_q.data(), kD)).squaredNorm(), 1e-10);
     EXPECT_NEAR(rows(2, l), to_star, 1e-11);
   }
   int row = 0;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
 namespace {
@@ -15,21 +16,6 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 using Vector = Eigen::VectorXd;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-struct Rows {  // rows x 64 numbers
-  explicit Rows(int n) : rows(n), data(at(n) * kLanes) {}
-  Out out() const { return {data.data(), rows}; }
-  In in() const { return out(); }
-  Vector lane(int l) const {
-    Vector v(rows);
-    for (int r = 0; r < rows; ++r) v(r) = in().at(r, l);
-    return v;
-  }
-  int rows;
-  Buffer data;
-};
-
-In shared(const Vector& v) { return {v.data(), static_cast<int>(v.size()), 1}; }
 
 // The parts of a system as Eigen sees them.
 Matrix A(const FiniteSystem& f, int s) {

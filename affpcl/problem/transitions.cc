@@ -1,28 +1,8 @@
 #include "affpcl/problem/transitions.h"
 
+#include "affpcl/problem/rank_one.h"
+
 namespace affpcl {
-namespace {
-
-// out = v factor, lane by lane.
-void scale(In v, const double* factor, Out out) {
-  for (int i = 0; i < v.rows; ++i)
-    for (int l = 0; l < kLanes; ++l) out.row(i)[l] = v.row(i)[l] * factor[l];
-}
-
-// sum = a' x, lane by lane.
-void dot(In a, In x, double* sum) {
-  for (int l = 0; l < kLanes; ++l) sum[l] = 0;
-  for (int i = 0; i < a.rows; ++i) {
-    if (x.width == 1) {
-      const double xi = x.p[i];
-      for (int l = 0; l < kLanes; ++l) sum[l] += a.row(i)[l] * xi;
-    } else {
-      for (int l = 0; l < kLanes; ++l) sum[l] += a.row(i)[l] * x.row(i)[l];
-    }
-  }
-}
-
-}  // namespace
 
 void Transitions::declare(Layout&, Layout& sample) const {
   sample.add("phi", d_);
@@ -34,24 +14,20 @@ void Transitions::declare(Layout&, Layout& sample) const {
 
 void Transitions::apply(Lanes, In s, In x, Out Ax) const {
   double here[kLanes], there[kLanes];
-  dot(phi(s), x, here);
-  dot(next(s), x, there);
-  for (int l = 0; l < kLanes; ++l) here[l] -= there[l];
+  dot(phi(s), x, Ax.lanes, here);
+  dot(next(s), x, Ax.lanes, there);
+  for (int l = 0; l < Ax.lanes; ++l) here[l] -= there[l];
   scale(phi(s), here, Ax);
 }
 
 void Transitions::objective(Lanes, In s, Out b) const { scale(phi(s), r(s), b); }
 
-void Transitions::Phi(Lanes, In s, In theta, Out bhat) const {
-  double reward[kLanes];
-  dot(c(s), theta, reward);
-  scale(phi(s), reward, bhat);
-}
+void Transitions::Phi(Lanes, In s, In theta, Out bhat) const { outer(phi(s), c(s), theta, bhat); }
 
 void Transitions::coe(Lanes, In s, In, In theta, In, Out g) const {
   double gap[kLanes];
-  dot(c(s), theta, gap);
-  for (int l = 0; l < kLanes; ++l) gap[l] -= r(s)[l];
+  dot(c(s), theta, g.lanes, gap);
+  for (int l = 0; l < g.lanes; ++l) gap[l] -= r(s)[l];
   scale(c(s), gap, g);
 }
 
