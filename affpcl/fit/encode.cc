@@ -1,0 +1,338 @@
+#include "affpcl/fit/encode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/csv.h"
+
+namespace affpcl {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+bool has(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::vector<std::string> outcomes(const FrameOptions& o) {
+  return o.channels.empty() ? std::vector{o.target} : o.channels;
+}
+
+bool is_text(const Column& c) { return c.type == Column::Type::kText; }
+
+bool is_blank(const Column& c, std::size_t row) {
+  return is_text(c) ? c.codes[row] < 0 : std::isnan(c.numbers[row]);
+}
+
+const std::string& text(const Column& c, std::size_t row) {
+  return c.levels[static_cast<std::size_t>(c.codes[row])];
+}
+
+std::vector<std::string> sorted_levels(const std::set<std::string>& found) {
+  std::vector<std::string> levels(found.begin(), found.end());
+  std::sort(levels.begin(), levels.end(), by_number);
+  return levels;
+}
+
+std::string plural(std::size_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 5); ++i)
+    all += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > 5) all += fmt::format(" and {} more", names.size() - 5);
+  return all;
+}
+
+// A text among numbers is a slip, not a category.
+void refuse_slip(const Tables& tables, const Column& c) {
+  if (!is_text(c)) return;
+  std::vector<char> number(c.levels.size());
+  std::size_t numbers = 0, texts = 0, first = 0;
+  for (std::size_t l = 0; l < c.levels.size(); ++l)
+    number[l] = parse_number(c.levels[l]).has_value();
+  for (std::size_t r = 0; r < c.codes.size(); ++r) {
+    if (c.codes[r] < 0) continue;
+    if (number[static_cast<std::size_t>(c.codes[r])] != 0) {
+      ++numbers;
+    } else if (texts++ == 0) {
+      first = r;
+    }
+  }
+  if (numbers > texts)
+    tables.refuse(first, c.name, text(c, first),
+                  fmt::format("is not a number, and the column has {} of those; correct it, blank "
+                              "it, or --exclude {}",
+                              numbers, c.name));
+}
+
+void refuse_text(const Tables& tables, const Column& c, std::string_view why) {
+  if (!is_text(c)) return;
+  for (std::size_t r = 0; r < tables.rows; ++r)
+    if (c.codes[r] >= 0 && !parse_number(text(c, r)))
+      tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
+}
+
+// The classes found go to the encoding, each row's to the result; -1 for rows that are not kept.
+std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
+                                         const std::vector<char>& keep, Encoding& encoding) {
+  std::vector<std::string> texts(is_text(c) ? 0 : tables.rows);
+  const auto value = [&](std::size_t r) -> const std::string& {
+    return is_text(c) ? text(c, r) : texts[r];
+  };
+  std::set<std::string> found;
+  for (std::size_t r = 0; r < tables.rows; ++r) {
+    if (keep[r] == 0) continue;
+    if (!is_text(c)) {
+      texts[r] = fmt::to_string(c.numbers[r]);
+      if (found.size() > kMostClasses) break;
+    }
+    found.insert(value(r));
+  }
+  const std::string& path = tables.parts[0].path;
+  if (found.size() > kMostClasses)
+    throw BadInput(
+        fmt::format("{}: the target '{}' has {}{} values, more than {} classes; is it a number to "
+                    "predict (--task regress)?",
+                    path, c.name, is_text(c) ? "" : "at least ", found.size(), kMostClasses));
+  encoding.classes = sorted_levels(found);
+  if (encoding.classes.size() < 2)
+    throw BadInput(
+        fmt::format("{}: the target '{}' is '{}' in every row; there is nothing to learn", path,
+                    c.name, encoding.classes.empty() ? "" : encoding.classes[0]));
+  std::map<std::string, std::int32_t> code;
+  for (std::size_t k = 0; k < encoding.classes.size(); ++k)
+    code[encoding.classes[k]] = static_cast<std::int32_t>(k);
+  std::vector<std::int32_t> classes(tables.rows, -1);
+  for (std::size_t r = 0; r < tables.rows; ++r)
+    if (keep[r] != 0) classes[r] = code[value(r)];
+  return classes;
+}
+
+// Which levels the rows in `order` have.
+std::vector<std::string> levels_used(const Column& c, const std::vector<std::size_t>& order) {
+  std::set<std::string> found;
+  for (std::size_t r : order)
+    if (c.codes[r] >= 0) found.insert(text(c, r));
+  return sorted_levels(found);
+}
+
+// Puts `values` of the rows in `order` behind X, standardised; false, and nothing, if constant.
+template <class Values>
+bool add_standardised(std::vector<double>& X, const std::vector<std::size_t>& order, Source& source,
+                      Values values) {
+  const std::size_t at = X.size();
+  X.resize(at + order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) X[at + k] = values(order[k]);
+  const Scale scale = standardise(X.data() + at, order.size());
+  if (!scale.varies()) {
+    X.resize(at);
+    return false;
+  }
+  source.mean.push_back(scale.mean);
+  source.sd.push_back(scale.sd);
+  return true;
+}
+
+// The same of all numbers that column `c` becomes.
+bool encode_column(const Column& c, const std::vector<std::size_t>& order, Source& source,
+                   std::vector<double>& X) {
+  if (!is_text(c))
+    return add_standardised(X, order, source, [&](std::size_t r) { return c.numbers[r]; });
+  source.levels = levels_used(c, order);
+  for (std::size_t l = 1; l < source.levels.size(); ++l)
+    add_standardised(X, order, source, [&](std::size_t r) {
+      return c.codes[r] < 0 ? kNaN : text(c, r) == source.levels[l] ? 1.0 : 0.0;
+    });
+  return source.levels.size() > 1;
+}
+
+}  // namespace
+
+bool by_number(const std::string& a, const std::string& b) {
+  const auto x = parse_number(a), y = parse_number(b);
+  if (x && y) return *x < *y;
+  return a < b;
+}
+
+std::size_t Encoding::dim() const {
+  std::size_t d = 1;
+  for (const Source& s : sources) d += s.width();
+  return d;
+}
+
+std::vector<std::string> Encoding::names() const {
+  std::vector<std::string> all = {"intercept"};
+  for (const Source& s : sources) {
+    if (s.levels.empty()) all.push_back(s.name);
+    for (std::size_t l = 1; l < s.levels.size(); ++l) all.push_back(s.name + "=" + s.levels[l]);
+  }
+  return all;
+}
+
+Encoding begin_encoding(const std::vector<std::string>& files, const FrameOptions& o) {
+  Encoding encoding;
+  encoding.missing = o.missing;
+  encoding.target = o.target;
+  const CsvReader reader(files[0]);
+  if (files.size() == 1 || !o.agent.empty())
+    encoding.agent_column = agent_column(files[0], reader.header(), o.agent);
+  const char* const option = o.channels.empty() ? "target" : "channels";
+  const std::vector<std::string> predicted = outcomes(o);
+  for (const std::string& name : predicted) {
+    reader.column(name);
+    if (name == encoding.agent_column)
+      throw BadInput(fmt::format("column '{}' cannot be both --agent and --{}", name, option));
+    if (std::count(predicted.begin(), predicted.end(), name) > 1)
+      throw BadInput(fmt::format("--channels names '{}' twice", name));
+  }
+  const char* const role = o.channels.empty() ? "the target" : "a channel";
+  for (const std::string& name : o.features) {
+    reader.column(name);
+    if (has(predicted, name) || name == encoding.agent_column)
+      throw BadInput(fmt::format("--features names '{}', which is {}", name,
+                                 has(predicted, name) ? role : "the agent"));
+  }
+  for (const std::string& name : o.exclude) {
+    reader.column(name);
+    if (has(predicted, name))
+      throw BadInput(fmt::format("--exclude names '{}', which is {}", name, role));
+  }
+  return encoding;
+}
+
+std::vector<std::string> columns_needed(const std::string& path, const FrameOptions& o,
+                                        const Encoding& encoding) {
+  std::vector<std::string> needed;
+  if (o.features.empty() && o.exclude.empty()) return needed;
+  const CsvReader reader(path);
+  for (const std::string& name : reader.header()) {
+    const bool always = has(outcomes(o), name) || name == encoding.agent_column;
+    const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
+    if (always || feature) needed.push_back(name);
+  }
+  return needed;
+}
+
+Target encode_target(const Tables& tables, const FrameOptions& o, Encoding& encoding,
+                     std::vector<char>& keep, std::vector<std::string>& notes) {
+  Target target{.names = outcomes(o), .numbers = {}, .classes = {}};
+  const bool classify =
+      o.channels.empty() &&
+      (o.task == Task::kClassify || (o.task == Task::kAuto && is_text(*tables.find(o.target))));
+  std::size_t without = 0;
+  for (const std::string& name : target.names) {
+    const Column& c = *tables.find(name);
+    if (o.task != Task::kClassify) refuse_slip(tables, c);
+    if (o.task == Task::kRegress) refuse_text(tables, c, "--task regress needs");
+    if (!o.channels.empty()) refuse_text(tables, c, "a channel has to be");
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      if (!is_blank(c, r)) continue;
+      if (o.missing == Missing::kError)
+        tables.refuse(r, name, "",
+                      "is no target; fill it in, or leave such rows out with --missing drop");
+      without += keep[r] != 0;
+      keep[r] = 0;
+    }
+    if (!classify) target.numbers.push_back(&c.numbers);
+  }
+  if (without > 0)
+    notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
+  if (classify) target.classes = encode_classes(tables, *tables.find(o.target), keep, encoding);
+  return target;
+}
+
+std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o,
+                                     const Encoding& encoding) {
+  std::vector<Column*> features;
+  for (Column& c : tables.columns) {
+    if (has(outcomes(o), c.name) || c.name == encoding.agent_column) continue;
+    if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
+    refuse_slip(tables, c);
+    if (is_text(c) && c.levels.size() > kMostLevels)
+      throw BadInput(
+          fmt::format("{}: column '{}' holds {} different texts, more than {}; leave it out with "
+                      "--exclude {}",
+                      tables.parts[0].path, c.name, c.levels.size(), kMostLevels, c.name));
+    features.push_back(&c);
+  }
+  return features;
+}
+
+void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
+                   std::vector<char>& keep, std::vector<std::string>& notes) {
+  std::size_t struck = 0;
+  for (const Column* c : features) {
+    // A column of blanks only is constant, and left out as such.
+    if (c->missing == 0 || static_cast<std::size_t>(c->missing) == tables.rows) continue;
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      if (!is_blank(*c, r)) continue;
+      if (missing == Missing::kError)
+        tables.refuse(r, c->name, "",
+                      "is missing; --missing mean fills blanks with the column's mean, --missing "
+                      "drop leaves such rows out");
+      if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
+    }
+  }
+  if (struck > 0) notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
+}
+
+std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
+                                    const std::vector<std::size_t>& order, Encoding& encoding,
+                                    std::vector<std::string>& notes) {
+  std::size_t widest = 1;
+  for (const Column* c : features)
+    widest += is_text(*c) ? std::max<std::size_t>(c->levels.size(), 1) - 1 : 1;
+  std::vector<double> X;
+  X.reserve(widest * order.size());
+  X.assign(order.size(), 1.0);
+  std::vector<std::string> constant, filled;
+  for (Column* c : features) {
+    Source source{.name = c->name, .levels = {}, .mean = {}, .sd = {}};
+    if (encode_column(*c, order, source, X)) {
+      encoding.sources.push_back(std::move(source));
+    } else {
+      constant.push_back(c->name);
+    }
+    if (c->missing > 0 && static_cast<std::size_t>(c->missing) < tables.rows)
+      filled.push_back(c->name);
+    std::vector<double>().swap(c->numbers);
+    std::vector<std::int32_t>().swap(c->codes);
+  }
+  if (!constant.empty())
+    notes.push_back(fmt::format("left out, since constant: {}", listed(constant)));
+  if (!filled.empty() && encoding.missing == Missing::kMean)
+    notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
+  if (encoding.sources.empty())
+    throw BadInput(fmt::format(
+        "{}: no feature is left beside target and agent{}", tables.parts[0].path,
+        constant.empty() ? "" : "; constant columns teach nothing: " + listed(constant)));
+  return X;
+}
+
+bool Scale::varies() const { return sd > 1e-12 * std::abs(mean) && std::isfinite(sd); }
+
+Scale standardise(double* values, std::size_t count) {
+  double sum = 0, known = 0, square = 0;
+  for (std::size_t k = 0; k < count; ++k)
+    if (!std::isnan(values[k])) sum += values[k], ++known;
+  if (known == 0) return {};
+  const double mean = sum / known;
+  for (std::size_t k = 0; k < count; ++k)
+    if (!std::isnan(values[k])) square += (values[k] - mean) * (values[k] - mean);
+  const Scale scale{.mean = mean, .sd = std::sqrt(square / known)};
+  if (scale.varies())
+    for (std::size_t k = 0; k < count; ++k)
+      values[k] = std::isnan(values[k]) ? 0 : (values[k] - mean) / scale.sd;
+  return scale;
+}
+
+}  // namespace affpcl

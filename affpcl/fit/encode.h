@@ -1,0 +1,92 @@
+// How the columns of a table become numbers: texts, blanks, classes, means and deviations. What
+// predictions need of it later is the Encoding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "affpcl/fit/tables.h"
+
+namespace affpcl {
+
+inline constexpr std::size_t kMostLevels = 20;    // of a text column that is a feature
+inline constexpr std::size_t kMostClasses = 100;  // of a target
+
+enum class Missing { kError, kMean, kDrop };
+enum class Task { kAuto, kRegress, kClassify };
+
+// A column of the table that models use: one number, or one 0/1 number for every level but the
+// first.
+struct Source {
+  std::string name;
+  std::vector<std::string> levels;  // empty: a column of numbers
+  std::vector<double> mean, sd;     // of the numbers it becomes, over the rows that were fitted
+  std::size_t width() const { return levels.empty() ? 1 : levels.size() - 1; }
+};
+
+struct Encoding {
+  std::vector<Source> sources;
+  Missing missing = Missing::kError;
+  std::string agent_column;  // empty: one file per agent
+  std::string target;
+  std::vector<std::string> classes;  // empty: regression
+
+  std::size_t dim() const;                 // 1 (the intercept) and all widths
+  std::vector<std::string> names() const;  // of the coefficients: intercept, age, colour=red
+  // Two classes need one channel (1: the second), more need one each.
+  std::size_t channels() const { return classes.size() <= 2 ? 1 : classes.size(); }
+};
+
+struct FrameOptions {
+  std::vector<std::string> paths;          // files, folders, patterns
+  std::string target, agent;               // agent empty: looked for
+  std::vector<std::string> channels = {};  // instead of a target: columns of numbers, each one
+  std::vector<std::string> features = {}, exclude = {};
+  Missing missing = Missing::kError;
+  Task task = Task::kAuto;
+  std::uint64_t seed = 1;
+  bool keep_order = false;  // an agent's rows stay as they came, all in the first fold
+};
+
+// Refuses what can be refused by the header of the first file, and finds the agent column.
+Encoding begin_encoding(const std::vector<std::string>& files, const FrameOptions& options);
+
+// What has to be read; empty: all columns.
+std::vector<std::string> columns_needed(const std::string& path, const FrameOptions& options,
+                                        const Encoding& encoding);
+
+// What is to be predicted, of every row of the tables.
+struct Target {
+  std::vector<std::string> names;                   // the target's, or the channels'
+  std::vector<const std::vector<double>*> numbers;  // by name, of a regression
+  std::vector<std::int32_t> classes;                // of a classification; -1: none
+};
+
+// Rows that cannot be used are struck from `keep`, and a note says how many.
+Target encode_target(const Tables& tables, const FrameOptions& options, Encoding& encoding,
+                     std::vector<char>& keep, std::vector<std::string>& notes);
+std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& options,
+                                     const Encoding& encoding);
+void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
+                   std::vector<char>& keep, std::vector<std::string>& notes);
+
+// [d][order.size()]: a row of ones, then the columns, standardised, in the order of the rows given.
+// Each column is let go as soon as it is copied.
+std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
+                                    const std::vector<std::size_t>& order, Encoding& encoding,
+                                    std::vector<std::string>& notes);
+
+struct Scale {
+  double mean = 0, sd = 0;
+  bool varies() const;
+};
+
+// To mean 0 and deviation 1, NaN (a blank) to 0; left alone where nothing varies.
+Scale standardise(double* values, std::size_t count);
+
+bool by_number(const std::string& a, const std::string& b);  // numbers by value, texts by letters
+
+}  // namespace affpcl
