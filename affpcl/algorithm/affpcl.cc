@@ -147,8 +147,9 @@ void AffPcl::central_objective(const Round& round, Lanes lanes, In s, Centre cen
       round.problem.cell(lanes, s, cell);
       const double* seen = centre[seen_].p;
       for (int l = 0; l < lanes.count; ++l) {
-        const double* c = seen + static_cast<std::ptrdiff_t>(cell.p[l]) * (table_.width + 1);
-        const double count = c[table_.width];
+        const double* c =
+            seen + static_cast<std::ptrdiff_t>(std::max(cell.p[l], 0.0)) * (table_.width + 1);
+        const double count = cell.p[l] < 0 ? 0 : c[table_.width];
         for (int r = 0; r < table_.width; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
       }
       return round.problem.table_lift(lanes, s, value, bhat);
@@ -243,6 +244,7 @@ void AffPcl::add_to_cells(const Round& round, In s, In b, Message message) const
   round.problem.cell(lanes, s, cell);
   round.problem.table_value(lanes, s, b, value);
   for (int l = 0; l < lanes.count; ++l) {
+    if (cell.p[l] < 0) continue;
     double* c = message.at(cells_) + static_cast<std::ptrdiff_t>(cell.p[l]) * (w + 1);
     for (int r = 0; r < w; ++r) c[r] += value.row(r)[l];
     c[w] += 1;

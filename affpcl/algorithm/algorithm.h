@@ -60,6 +60,10 @@ class Algorithm {
   virtual void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
                       Mean mean) const = 0;
 
+  // An agent that has no sample (Problem::present) keeps all its memory as it is. Otherwise it is
+  // updated with a void sample, which must do no harm.
+  virtual bool rests() const { return true; }
+
   // What is scored, and what acts. Width 1 where all agents share it.
   virtual In solution(Agents agents, Centre centre) const = 0;
   // x^c and theta^c where the method has them, for errors and traces.

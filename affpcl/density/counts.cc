@@ -23,6 +23,7 @@ void CountRatio::contribute(const Round& round, In s, In g, Agents agents, Centr
   round.problem.ratio_cell(agents.lanes, s, cell);
   for (int l = 0; l < agents.lanes.count; ++l) {
     const int c = static_cast<int>(cell.p[l]);
+    if (c < 0) continue;
     own.row(c)[l] += 1;
     message.at(counts_)[c] += 1;
     double* M = message.at(M_) + static_cast<std::ptrdiff_t>(c) * d();
@@ -78,7 +79,7 @@ void CountRatio::own(const Round& round, In s, Agents agents, Centre centre, Out
   eta(agents, centre, round.scratch, weights);
   round.problem.ratio_cell(agents.lanes, s, cell);
   for (int l = 0; l < agents.lanes.count; ++l)
-    rho.p[l] = 1 + weights.row(static_cast<int>(cell.p[l]))[l];
+    rho.p[l] = cell.p[l] < 0 ? 1 : 1 + weights.row(static_cast<int>(cell.p[l]))[l];
 }
 
 }  // namespace affpcl

@@ -42,7 +42,8 @@ class OneHot final : public Features {
     double cell[kLanes];
     problem.ratio_cell(lanes, s, {cell, 1});
     fill(psi, 0);
-    for (int l = 0; l < lanes.count; ++l) psi.row(static_cast<int>(cell[l]))[l] = 1;
+    for (int l = 0; l < lanes.count; ++l)
+      if (cell[l] >= 0) psi.row(static_cast<int>(cell[l]))[l] = 1;
   }
 
  private:

@@ -79,6 +79,15 @@ class Problem {
   virtual void declare(Layout& world, Layout& sample) const = 0;
   virtual void draw(const Draw& draw, Agents world, Out s) const = 0;
   virtual std::int64_t most_samples() const { return INT64_MAX; }  // per agent; recorded data end
+  // Recorded data may end sooner for some agents. One without a sample of that number is absent: it
+  // draws a void one (A, b, Phi and psi are 0, its cell is -1), takes no step, and means are over
+  // those who are present.
+  virtual bool present(std::int64_t agent, std::int64_t sample) const {
+    return (void)agent, (void)sample, true;
+  }
+  virtual std::int64_t count_present(std::int64_t sample) const {
+    return (void)sample, shape().agents;
+  }
 
   virtual void apply(Lanes lanes, In s, In x, Out Ax) const = 0;  // A(s_i) x_i
   virtual void objective(Lanes lanes, In s, Out b) const = 0;     // b^i(s_i)

@@ -11,6 +11,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
+#include "affpcl/data/weights.h"
 
 namespace affpcl {
 namespace {
@@ -100,9 +101,11 @@ std::vector<Param> TdLog::params() {
        .doc = "file: the column that is 1, true or yes where the episode ends; it may be lacking",
        .fallback = c.done},
       {.name = "order",
-       .doc = "file: an agent's rows one after the other and again, or at random with replacement",
+       .doc =
+           "file: an agent's rows one after the other and again; once, and then it is absent; or "
+           "at random with replacement",
        .fallback = "file",
-       .choices = {"file", "random"}},
+       .choices = {"file", "once", "random"}},
       {.name = "short",
        .doc = "file: agents with a single row are refused, or dropped",
        .fallback = "refuse",
@@ -121,7 +124,9 @@ TdLog::Config TdLog::config(const Values& v) {
           .channels = v.text("channels"),
           .weights = v.text("weights"),
           .gamma = v.number("gamma"),
-          .order = v.text("order") == "random" ? Order::kRandom : Order::kFile,
+          .order = v.text("order") == "random" ? Order::kRandom
+                   : v.text("order") == "once" ? Order::kOnce
+                                               : Order::kFile,
           .drop_short = v.text("short") == "drop"};
 }
 
@@ -139,7 +144,7 @@ TdLog::TdLog(const Config& config) : config_(config) {
   std::vector<std::int32_t> owner;  // of each row
   read(owner);
   sort_by_agent(owner);
-  if (!config.weights.empty()) read_weights(names_in(config.channels, "channels"));
+  if (!config.weights.empty()) weigh_rewards(names_in(config.channels, "channels"));
 }
 
 void TdLog::read(std::vector<std::int32_t>& owner) {
@@ -206,7 +211,8 @@ void TdLog::name_states(const std::vector<std::string>& states) {
   std::vector<int> rank(states.size());
   for (std::size_t r = 0; r < order.size(); ++r) {
     rank[order[r]] = static_cast<int>(r);
-    unknowns_.push_back(fmt::format("V({})", states[order[r]]));
+    states_.push_back(states[order[r]]);
+    unknowns_.push_back(fmt::format("V({})", states_.back()));
   }
   for (int& s : state_) s = rank[at(s)];
   for (int& s : next_)
@@ -240,28 +246,13 @@ void TdLog::sort_by_agent(const std::vector<std::int32_t>& owner) {
     if (std::int64_t& next = place[at(owner[r])]; next >= 0) by_agent_[at(next++)] = r;
 }
 
-void TdLog::read_weights(const std::vector<std::string>& channels) {
-  CsvReader in(config_.weights);
-  const std::size_t agent = in.column(config_.agent);
-  std::vector<std::size_t> columns;
-  for (const std::string& name : channels) columns.push_back(in.column(name));
-  std::unordered_map<std::string, std::vector<double>> given;
-  while (in.next()) {
-    std::vector<double> theta;
-    for (std::size_t column : columns) theta.push_back(number_in(in, column));
-    if (!given.try_emplace(std::string(in.fields()[agent]), std::move(theta)).second)
-      in.refuse(agent, "has weights already");
-  }
+void TdLog::weigh_rewards(const std::vector<std::string>& channels) {
+  theta_ = read_weights(config_.weights, config_.agent, channels, agents_, config_.file);
   for (std::size_t i = 0; i < agents_.size(); ++i) {
-    const auto found = given.find(agents_[i]);
-    if (found == given.end())
-      throw BadInput(fmt::format("{} has no weights for agent '{}' of {}", config_.weights,
-                                 agents_[i], config_.file));
-    const std::vector<double>& theta = found->second;
-    theta_.insert(theta_.end(), theta.begin(), theta.end());
+    const double* theta = theta_.data() + i * channels.size();
     for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
       const std::size_t row = by_agent_[at(t)];
-      r_[row] = std::inner_product(theta.begin(), theta.end(), c(row), 0.0);
+      r_[row] = std::inner_product(theta, theta + channels.size(), c(row), 0.0);
     }
   }
 }
@@ -295,6 +286,11 @@ double TdLog::there(std::size_t row, In x, int lane) const {
   return config_.gamma * sum;
 }
 
+double TdLog::error(std::int64_t agent, std::int64_t t, In x, int lane) const {
+  const std::size_t r = row(agent, t);
+  return r_[r] + there(r, x, lane) - here(r, x, lane);
+}
+
 double TdLog::expected(std::size_t row, In theta, int lane) const {
   double sum = 0;
   for (int r = 0; r < k_; ++r) sum += c(row)[r] * theta.at(r, lane);
@@ -325,6 +321,25 @@ void TdLog::write(std::size_t row, Out s, int lane) const {
   s.row(cell_row())[lane] = named_states() ? cell_[row] : 0;
 }
 
+std::int64_t TdLog::most_samples() const {
+  if (config_.order != Order::kOnce) return Problem::most_samples();
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < agents_.size(); ++i)
+    most = std::max(most, rows(static_cast<std::int64_t>(i)));
+  return most;
+}
+
+bool TdLog::present(std::int64_t agent, std::int64_t sample) const {
+  return config_.order != Order::kOnce || sample < rows(agent);
+}
+
+std::int64_t TdLog::count_present(std::int64_t sample) const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < agents_.size(); ++i)
+    count += present(static_cast<std::int64_t>(i), sample);
+  return count;
+}
+
 void TdLog::draw(const Draw& draw, Agents world, Out s) const {
   double buffer[kLanes];
   const Out u{buffer, 1};
@@ -332,10 +347,14 @@ void TdLog::draw(const Draw& draw, Agents world, Out s) const {
   if (config_.order == Order::kRandom) uniforms(draw.key, world.lanes, Purpose::kSample, 0, u);
   for (int l = 0; l < world.lanes.count; ++l) {
     const std::int64_t i = world.lanes.first + l, n = rows(i);
+    if (!present(i, draw.key.step)) {
+      write_void(s, l);
+      continue;
+    }
     const std::int64_t t =
-        config_.order == Order::kFile
-            ? draw.key.step % n
-            : std::min(n - 1, static_cast<std::int64_t>(u.p[l] * static_cast<double>(n)));
+        config_.order == Order::kRandom
+            ? std::min(n - 1, static_cast<std::int64_t>(u.p[l] * static_cast<double>(n)))
+            : draw.key.step % n;
     write(row(i, t), s, l);
   }
 }
@@ -350,7 +369,7 @@ void TdLog::known(Lanes lanes, In s, Out b0) const {
 }
 
 void TdLog::psi(Lanes, In s, Out features) const {
-  fill({features.row(0), 1, features.lanes}, 1);
+  for (int l = 0; l < features.lanes; ++l) features.row(0)[l] = is_void(s, l) ? 0 : 1;
   copy({s.row(0), 2 * d_}, {features.row(1), 2 * d_, features.lanes});
 }
 

@@ -20,7 +20,8 @@ namespace affpcl {
 
 class TdLog final : public Transitions {
  public:
-  enum class Order { kFile, kRandom };
+  // An agent's rows one after the other and again; once, after which it is absent; at random.
+  enum class Order { kFile, kOnce, kRandom };
   struct Config {
     std::string file = {};
     std::string agent = "agent", state = "state", next_state = "next_state", reward = "reward";
@@ -29,8 +30,8 @@ class TdLog final : public Transitions {
                 channels = {};  // lists of columns, "a,b"; features replace the states
     std::string weights = {};   // a file: agent and theta^i, one column per channel
     double gamma = 0.5;
-    Order order = Order::kFile;  // file: an agent's rows one after the other, and again
-    bool drop_short = false;     // agents of fewer than kFewest rows: dropped, or refused
+    Order order = Order::kFile;
+    bool drop_short = false;  // agents of fewer than kFewest rows: dropped, or refused
   };
   static constexpr std::int64_t kFewest = 2;
   static std::vector<Param> params();  // those of Config but gamma
@@ -39,6 +40,9 @@ class TdLog final : public Transitions {
 
   Shape shape() const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
+  std::int64_t most_samples() const override;
+  bool present(std::int64_t agent, std::int64_t sample) const override;
+  std::int64_t count_present(std::int64_t sample) const override;
   void known(Lanes lanes, In s, Out b0) const override;
   void psi(Lanes lanes, In s, Out features) const override;
   Table table() const override { return {cells_, named_states() ? 1 : 0}; }
@@ -54,6 +58,11 @@ class TdLog final : public Transitions {
   std::vector<std::string> agent_names() const override { return agents_; }
   std::vector<std::string> unknown_names() const override { return unknowns_; }
 
+  const Config& config() const { return config_; }
+  bool named_states() const { return config_.features.empty(); }
+  const std::vector<std::string>& state_names() const { return states_; }  // as unknowns
+  // r + gamma phi''x - phi'x at an agent's t-th row.
+  double error(std::int64_t agent, std::int64_t t, In x, int lane) const;
   std::int64_t rows(std::int64_t agent) const {
     const auto i = static_cast<std::size_t>(agent);
     return first_[i + 1] - first_[i];
@@ -65,9 +74,8 @@ class TdLog final : public Transitions {
   void read(std::vector<std::int32_t>& owner);
   void name_states(const std::vector<std::string>& states);
   void sort_by_agent(const std::vector<std::int32_t>& owner);
-  void read_weights(const std::vector<std::string>& channels);
+  void weigh_rewards(const std::vector<std::string>& channels);
 
-  bool named_states() const { return config_.features.empty(); }
   std::size_t row(std::int64_t agent, std::int64_t t) const;   // its t-th in the file
   const double* c(std::size_t row) const;                      // k numbers; not where k is 0
   double here(std::size_t row, In x, int lane) const;          // phi' x
@@ -80,7 +88,7 @@ class TdLog final : public Transitions {
 
   Config config_;
   int d_ = 0, k_ = 0, cells_ = 0;
-  std::vector<std::string> agents_, unknowns_;
+  std::vector<std::string> agents_, unknowns_, states_;
   std::vector<std::int64_t> first_;  // [agents + 1] into by_agent_
   std::vector<std::size_t> by_agent_;
   // One entry per row of the file.

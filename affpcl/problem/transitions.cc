@@ -12,6 +12,11 @@ void Transitions::declare(Layout&, Layout& sample) const {
   sample.add("cell", 1);
 }
 
+void Transitions::write_void(Out s, int lane) const {
+  for (int r = 0; r < cell_row(); ++r) s.row(r)[lane] = 0;
+  s.row(cell_row())[lane] = -1;
+}
+
 void Transitions::apply(Lanes, In s, In x, Out Ax) const {
   double here[kLanes], there[kLanes];
   dot(phi(s), x, Ax.lanes, here);

@@ -31,6 +31,9 @@ class Transitions : public Problem {
   int cell_row() const { return 2 * d_ + k_ + 1; }
   int rows() const { return cell_row() + 1; }
   void set_shape(int d, int k) { d_ = d, k_ = k; }
+  // The sample of an agent that has none.
+  void write_void(Out s, int lane) const;
+  bool is_void(In s, int lane) const { return s.row(cell_row())[lane] < 0; }
 
  private:
   int d_ = 0, k_ = 0;

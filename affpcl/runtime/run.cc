@@ -53,6 +53,9 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     if (samples > problem_.most_samples())
       throw BadInput(fmt::format("{} samples per agent are asked for, but the problem has {}",
                                  samples, problem_.most_samples()));
+    if (method.period * method.batch > 1 && problem_.count_present(samples - 1) < shape_.agents)
+      throw BadInput(
+          "the agents' rows end at different times: period and batch of every method must be 1");
     Member m;
     m.method = std::move(method);
     const Algorithm& algorithm = *m.method.algorithm;
@@ -152,6 +155,7 @@ void Run::round(Group& group, Member& m, int steps) {
   const Algorithm& algorithm = *m.method.algorithm;
   const Centre centre = centre_of(m);
   const Mean mean{m.mean.data()};
+  const std::int64_t present = problem_.count_present((step_ + steps) * group.batch - 1);
   const auto context = [&](int worker, int agents = kLanes) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
     scratch.clear(agents);
@@ -169,7 +173,7 @@ void Run::round(Group& group, Member& m, int steps) {
           });
         });
     for (std::size_t k = 0; k < m.mean.size(); ++k)  // most of a one-hot product is 0
-      m.mean.data()[k] = total[k] == 0 ? 0 : total[k] / static_cast<double>(shape_.agents);
+      m.mean.data()[k] = total[k] == 0 ? 0 : total[k] / static_cast<double>(present);
     algorithm.centre(context(0), mean, centre);
   }
 
@@ -192,8 +196,13 @@ void Run::round(Group& group, Member& m, int steps) {
       m.error_total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
         blocks(leaf, [&](std::int64_t b) {
           const Agents agents = m.agents.block(b);
-          algorithm.update(context(worker, agents.lanes.count), batch_of(group, b, steps), agents,
-                           centre, mean);
+          const Round round = context(worker, agents.lanes.count);
+          const Out all = agents[{0, m.agent.rows()}];
+          const bool rests = present < shape_.agents && algorithm.rests();
+          const Out before = round.scratch.rows(rests ? all.rows : 0);
+          if (rests) copy(all, before);
+          algorithm.update(round, batch_of(group, b, steps), agents, centre, mean);
+          if (rests) restore_absent(agents.lanes, before, all);
           if (options_.iterate != RunOptions::Iterate::kLast) {
             const In x = algorithm.solution(agents, centre);
             const Out average = m.averaged.block(b)[{0, shape_.d}];
@@ -217,6 +226,14 @@ void Run::round(Group& group, Member& m, int steps) {
       });
   record(m, at, sum[0]);
   m.progress[kSeconds] += now() - start;
+}
+
+// Who has no sample takes no step.
+void Run::restore_absent(Lanes lanes, In before, Out now) const {
+  for (int l = 0; l < lanes.count; ++l) {
+    if (problem_.present(lanes.first + l, step_)) continue;
+    for (int r = 0; r < now.rows; ++r) now.row(r)[l] = before.row(r)[l];
+  }
 }
 
 void Run::record(Member& m, std::int64_t at, double error_sum) {
@@ -365,10 +382,12 @@ void Run::watch(std::function<void(std::size_t, std::int64_t)> watcher) {
   for (std::size_t i = 0; i < members_.size(); ++i) watcher_(i, step_);
 }
 
-double Run::solution(std::size_t method, std::int64_t agent, int row) const {
+In Run::solution(std::size_t method, std::int64_t block) const {
   const Member& m = members_[method];
-  return m.method.algorithm->solution(m.agents.block(agent / kLanes), centre_of(m))
-      .at(row, static_cast<int>(agent % kLanes));
+  return m.method.algorithm->solution(m.agents.block(block), centre_of(m));
+}
+double Run::solution(std::size_t method, std::int64_t agent, int row) const {
+  return solution(method, agent / kLanes).at(row, static_cast<int>(agent % kLanes));
 }
 In Run::central_x(std::size_t method) const {
   return members_[method].method.algorithm->central_x(centre_of(members_[method]));

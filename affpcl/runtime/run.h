@@ -84,6 +84,7 @@ class Run {
   // Called after every round of every method: (method, step), and once before the first with step
   // 0.
   void watch(std::function<void(std::size_t, std::int64_t)> watcher);
+  In solution(std::size_t method, std::int64_t block) const;
   double solution(std::size_t method, std::int64_t agent, int row) const;
   int dimension() const { return shape_.d; }
   In central_x(std::size_t method) const;
@@ -121,6 +122,7 @@ class Run {
 
   void draw(Group& group, int steps);
   void round(Group& group, Member& member, int steps);
+  void restore_absent(Lanes lanes, In before, Out now) const;
   void record(Member& member, std::int64_t now, double error_sum);
   Batch batch_of(const Group& group, std::int64_t block, int steps) const;
   Centre centre_of(const Member& member) const { return {member.shared.data()}; }

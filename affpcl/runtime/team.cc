@@ -86,6 +86,10 @@ class Threads final : public Team {
 
 }  // namespace
 
+int threads_or_all(int threads) {
+  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 std::unique_ptr<Team> serial_team() { return std::make_unique<Serial>(); }
 std::unique_ptr<Team> thread_team(int threads) {
   return threads <= 1 ? serial_team() : std::make_unique<Threads>(threads);

@@ -21,6 +21,7 @@ class Team {
 
 std::unique_ptr<Team> serial_team();
 std::unique_ptr<Team> thread_team(int threads);  // keeps its threads; they sleep between calls
+int threads_or_all(int threads);                 // 0: as many as the machine has
 
 // A sum over leaves, `width` numbers each, whose memory is kept from call to call.
 class TeamSum {

@@ -54,9 +54,7 @@ class Runner {
   StudyResult go() {
     const auto start = std::chrono::steady_clock::now();
     for (const Setting& s : study_.settings) refuse_too_large(s.spec);
-    int threads = options_.threads > 0
-                      ? options_.threads
-                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const int threads = threads_or_all(options_.threads);
     result_.threads = threads;
     if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(study_, options_.trace);
 

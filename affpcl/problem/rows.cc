@@ -1,0 +1,124 @@
+#include "affpcl/problem/rows.h"
+
+#include <algorithm>
+
+#include "affpcl/base/error.h"
+#include "affpcl/problem/rank_one.h"
+
+namespace affpcl {
+
+Rows::Rows(Data data, Order order, Form form) : data_(std::move(data)), order_(order), form_(form) {
+  set_shape(data_.d, data_.k);
+  const auto n = static_cast<std::int64_t>(data_.first.size()) - 1;
+  for (std::int64_t i = 0; i < n; ++i) lengths_.push_back(rows(i));
+  std::sort(lengths_.begin(), lengths_.end());
+  longest_ = lengths_.back();
+  theta_mean_.assign(static_cast<std::size_t>(data_.k), 0.0);
+  for (std::size_t j = 0; j < data_.theta.size(); ++j)
+    theta_mean_[j % theta_mean_.size()] += data_.theta[j] / static_cast<double>(n);
+}
+
+Shape Rows::shape() const {
+  return {.agents = static_cast<std::int64_t>(data_.first.size()) - 1,
+          .d = data_.d,
+          .k = form_ == Form::kChannels ? data_.k : data_.d,
+          .p = data_.d + 1};
+}
+
+std::int64_t Rows::rows(std::int64_t agent) const {
+  const auto i = static_cast<std::size_t>(agent);
+  return data_.first[i + 1] - data_.first[i];
+}
+std::size_t Rows::at(std::int64_t agent, std::int64_t row) const {
+  return static_cast<std::size_t>(data_.first[static_cast<std::size_t>(agent)] + row);
+}
+const double* Rows::phi(std::int64_t agent, std::int64_t row) const {
+  return data_.phi->data() + at(agent, row) * static_cast<std::size_t>(data_.d);
+}
+double Rows::y(std::int64_t agent, std::int64_t row) const { return data_.y[at(agent, row)]; }
+
+std::int64_t Rows::most_samples() const {
+  return order_ == Order::kOnce ? longest_ : Problem::most_samples();
+}
+bool Rows::present(std::int64_t agent, std::int64_t sample) const {
+  return order_ == Order::kRandom || sample < rows(agent);
+}
+std::int64_t Rows::count_present(std::int64_t sample) const {
+  if (order_ == Order::kRandom) return static_cast<std::int64_t>(lengths_.size());
+  return lengths_.end() - std::upper_bound(lengths_.begin(), lengths_.end(), sample);
+}
+
+void Rows::write(std::size_t row, Out s, int lane) const {
+  const auto d = static_cast<std::size_t>(data_.d), k = static_cast<std::size_t>(data_.k);
+  for (std::size_t r = 0; r < d; ++r) {
+    s.row(static_cast<int>(r))[lane] = (*data_.phi)[row * d + r];
+    s.row(static_cast<int>(d + r))[lane] = 0;  // no next state
+  }
+  for (std::size_t r = 0; r < k; ++r)
+    s.row(static_cast<int>(2 * d + r))[lane] = data_.c[row * k + r];
+  s.row(cell_row() - 1)[lane] = data_.y[row];
+  s.row(cell_row())[lane] = 0;
+}
+
+void Rows::draw(const Draw& draw, Agents world, Out s) const {
+  double buffer[kLanes] = {};
+  const Out u{buffer, 1};
+  if (order_ == Order::kRandom) uniforms(draw.key, world.lanes, Purpose::kSample, 0, u);
+  for (int l = 0; l < world.lanes.count; ++l) {
+    const std::int64_t i = world.lanes.first + l, n = rows(i);
+    if (!present(i, draw.key.step)) {
+      write_void(s, l);
+      continue;
+    }
+    const auto random = static_cast<std::int64_t>(u.p[l] * static_cast<double>(n));
+    write(at(i, order_ == Order::kOnce ? draw.key.step : std::min(n - 1, random)), s, l);
+  }
+}
+
+void Rows::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+  switch (form_) {
+    case Form::kChannels:
+      return Transitions::Phi(lanes, s, theta, bhat);
+    case Form::kIdentity:
+      copy(theta, bhat);
+      for (int l = 0; l < lanes.count; ++l)  // a void sample says nothing
+        if (is_void(s, l))
+          for (int r = 0; r < bhat.rows; ++r) bhat.row(r)[l] = 0;
+      return;
+    case Form::kFeatures:
+      return apply(lanes, s, theta, bhat);
+  }
+}
+
+void Rows::known(Lanes lanes, In s, Out b0) const {
+  if (data_.theta.empty())
+    throw BadInput("objective = \"known\" needs outcome channels and the agents' weights of them");
+  Transitions::Phi(lanes, s, {theta_mean_.data(), data_.k, 1}, b0);
+}
+
+void Rows::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
+  if (form_ != Form::kChannels) return Problem::coe(lanes, s, b, theta, bhat, g);
+  Transitions::coe(lanes, s, b, theta, bhat, g);
+}
+
+void Rows::psi(Lanes, In s, Out features) const {
+  for (int l = 0; l < features.lanes; ++l) features.row(0)[l] = is_void(s, l) ? 0 : 1;
+  copy(Transitions::phi(s), {features.row(1), data_.d, features.lanes});
+}
+
+double Rows::probability(std::int64_t agent, int outcome) const {
+  return outcome < rows(agent) ? 1 / static_cast<double>(rows(agent)) : 0;
+}
+
+void Rows::outcome(Lanes lanes, int number, Out s) const {
+  for (int l = 0; l < lanes.count; ++l)
+    write(at(lanes.first + l, std::min<std::int64_t>(number, rows(lanes.first + l) - 1)), s, l);
+}
+
+std::vector<double> Rows::theta(std::int64_t agent) const {
+  if (data_.theta.empty()) return {};
+  const auto from = data_.theta.begin() + agent * data_.k;
+  return {from, from + data_.k};
+}
+
+}  // namespace affpcl

@@ -1,0 +1,68 @@
+// Least squares on recorded rows: an agent's samples are its rows (phi, c, y), with
+//
+//   A(s) = phi phi',    b^i(s) = phi y,    y = c' theta^i where outcomes c have weights
+//
+// It is TD(0) without a next state, so the rest is Transitions. Where labels are not made of
+// outcome channels there is no Phi that explains them, and one has to be chosen: A itself makes
+// AffPCL learning alone (x^c and theta^c are then the same recursion), the identity lets it average
+// the noise of A(s) x but not that of labels, and needs the guard.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "affpcl/problem/transitions.h"
+
+namespace affpcl {
+
+class Rows final : public Transitions {
+ public:
+  // An agent's rows one after the other, after which it is absent; or at random with replacement.
+  enum class Order { kOnce, kRandom };
+  enum class Form { kChannels, kIdentity, kFeatures };  // Phi = phi c', I, phi phi'
+  struct Data {
+    int d = 0, k = 0;                                // k: outcome channels; 0: none
+    std::vector<std::int64_t> first;                 // [agents + 1]: whose rows are whose
+    std::shared_ptr<const std::vector<double>> phi;  // [rows][d]; lines of one table share it
+    std::vector<double> c, y;                        // [rows][k], [rows]
+    std::vector<double> theta;                       // [agents][k]: weights of the channels
+    std::vector<std::string> agents, unknowns;       // their names
+  };
+  Rows(Data data, Order order, Form form);
+
+  Shape shape() const override;
+  std::int64_t most_samples() const override;
+  bool present(std::int64_t agent, std::int64_t sample) const override;
+  std::int64_t count_present(std::int64_t sample) const override;
+  void draw(const Draw& draw, Agents world, Out s) const override;
+  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void known(Lanes lanes, In s, Out b0) const override;
+  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
+  void psi(Lanes lanes, In s, Out features) const override;  // 1, phi
+  // Every row of an agent is as likely as the others.
+  int outcomes() const override { return static_cast<int>(longest_); }
+  double probability(std::int64_t agent, int outcome) const override;
+  void outcome(Lanes lanes, int number, Out s) const override;
+  std::vector<double> theta(std::int64_t agent) const override;
+  std::vector<std::string> agent_names() const override { return data_.agents; }
+  std::vector<std::string> unknown_names() const override { return data_.unknowns; }
+
+  std::int64_t rows(std::int64_t agent) const;
+  const double* phi(std::int64_t agent, std::int64_t row) const;  // d numbers
+  double y(std::int64_t agent, std::int64_t row) const;
+
+ private:
+  std::size_t at(std::int64_t agent, std::int64_t row) const;
+  void write(std::size_t row, Out s, int lane) const;
+
+  Data data_;
+  Order order_;
+  Form form_;
+  std::int64_t longest_ = 0;
+  std::vector<std::int64_t> lengths_;  // sorted
+  std::vector<double> theta_mean_;
+};
+
+}  // namespace affpcl

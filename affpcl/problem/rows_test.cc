@@ -1,0 +1,203 @@
+#include "affpcl/problem/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/base/error.h"
+#include "affpcl/runtime/run.h"
+
+namespace affpcl {
+namespace {
+
+// Three agents of 1, 3 and 2 rows; two features, two channels that the agents weigh.
+Rows::Data small(bool weighs = true) {
+  Rows::Data data;
+  data.d = 2;
+  data.first = {0, 1, 4, 6};
+  data.phi = std::make_shared<std::vector<double>>(
+      std::vector<double>{1, 2, 0, 1, 2, -1, 1, 1, -1, 3, 0.5, 0});
+  data.y = {1, 2, 3, 4, 5, 6};
+  if (!weighs) return data;
+  data.k = 2;
+  data.c = {1, 0, 0, 1, 1, 1, 2, 0, 1, -1, 0, 3};
+  data.theta = {1, 0, 0, 1, 2, 2};
+  for (std::size_t r = 0; r < 6; ++r) {
+    const std::size_t agent = r < 1 ? 0 : r < 4 ? 1 : 2;
+    data.y[r] =
+        data.c[2 * r] * data.theta[2 * agent] + data.c[2 * r + 1] * data.theta[2 * agent + 1];
+  }
+  return data;
+}
+
+StepSizes constant(double alpha) {
+  StepSizes step;
+  for (StepSizes::Module* m : {&step.agent, &step.central, &step.objective, &step.ratio})
+    m->schedule.value = alpha;
+  return step;
+}
+
+// The agents' x after one pass by a method.
+std::vector<std::array<double, 2>> learnt(const Rows& rows, const std::string& method,
+                                          const std::map<std::string, Value>& given = {}) {
+  const std::unique_ptr<Team> team = serial_team();
+  const MethodKind& kind = method_kind(method);
+  std::vector<Method> methods;
+  methods.push_back({method, kind.make(Values(kind.params, given, method)), 1, 1, constant(0.1)});
+  RunOptions options;
+  options.steps = 3;
+  Run run(rows, std::move(methods), options, *team);
+  run.advance(3);
+  std::vector<std::array<double, 2>> x;
+  for (std::int64_t i = 0; i < 3; ++i) x.push_back({run.solution(0, i, 0), run.solution(0, i, 1)});
+  return x;
+}
+
+TEST(Rows, MeansAreThoseOfAnAgentsRows) {
+  const Rows rows(small(), Rows::Order::kRandom, Rows::Form::kChannels);
+  const std::vector<double> A = mean_matrices(rows, {0, 3});
+  EXPECT_DOUBLE_EQ(A[4 + 0], (0 + 4 + 1) / 3.0);
+  EXPECT_DOUBLE_EQ(A[4 + 1], (0 - 2 + 1) / 3.0);
+  EXPECT_DOUBLE_EQ(A[4 + 3], (1 + 1 + 1) / 3.0);
+  Buffer space(2 * kLanes);
+  const Out b{space.data(), 2};
+  rows.mean_objective({0, 3}, b);
+  EXPECT_DOUBLE_EQ(b.row(0)[1], (0 * 1 + 2 * 1 + 1 * 0) / 3.0);
+  const std::vector<double> theta = rows.theta(1);
+  rows.mean_Phi({0, 3}, {theta.data(), 2, 1}, b);
+  EXPECT_DOUBLE_EQ(b.row(0)[1], (0 * 1 + 2 * 1 + 1 * 0) / 3.0);
+}
+
+TEST(Rows, AgentsLeaveWhenTheirRowsEnd) {
+  const Rows rows(small(), Rows::Order::kOnce, Rows::Form::kChannels);
+  EXPECT_EQ(rows.most_samples(), 3);
+  EXPECT_EQ(rows.count_present(0), 3);
+  EXPECT_EQ(rows.count_present(1), 2);
+  EXPECT_EQ(rows.count_present(2), 1);
+  EXPECT_TRUE(rows.present(2, 1));
+  EXPECT_FALSE(rows.present(0, 1));
+}
+
+// x -= .1 phi (phi'x - y), over an agent's own rows.
+TEST(Rows, AloneEveryAgentTakesItsOwnRowsOnce) {
+  const Rows::Data data = small();
+  const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
+  const auto x = learnt(rows, "independent");
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::array<double, 2> v = {0, 0};
+    for (auto r = static_cast<std::size_t>(data.first[i]);
+         r < static_cast<std::size_t>(data.first[i + 1]); ++r) {
+      const double *phi = data.phi->data() + 2 * r, e = phi[0] * v[0] + phi[1] * v[1] - data.y[r];
+      v[0] -= 0.1 * phi[0] * e;
+      v[1] -= 0.1 * phi[1] * e;
+    }
+    EXPECT_NEAR(x[i][0], v[0], 1e-15);
+    EXPECT_NEAR(x[i][1], v[1], 1e-15);
+  }
+}
+
+// The common model takes the mean over those who have a row; `residual` moves with it, also where
+// its own rows have ended.
+TEST(Rows, MeansAreOverThosePresent) {
+  const Rows::Data data = small();
+  const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
+  std::array<double, 2> w = {0, 0};
+  std::array<std::array<double, 2>, 3> own = {};
+  for (std::int64_t t = 0; t < 3; ++t) {
+    std::array<double, 2> moved = {0, 0};
+    double present = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::int64_t r = data.first[i] + t;
+      if (r >= data.first[i + 1]) continue;
+      ++present;
+      const double* phi = data.phi->data() + 2 * r;
+      const double e = phi[0] * w[0] + phi[1] * w[1] - data.y[static_cast<std::size_t>(r)];
+      moved[0] -= 0.1 * phi[0] * e;
+      moved[1] -= 0.1 * phi[1] * e;
+    }
+    for (std::size_t k = 0; k < 2; ++k) w[k] += moved[k] / present;
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t k = 0; k < 2; ++k) own[i][k] += moved[k] / present;
+      const std::int64_t r = data.first[i] + t;
+      if (r >= data.first[i + 1]) continue;
+      const double* phi = data.phi->data() + 2 * r;
+      const double e =
+          phi[0] * own[i][0] + phi[1] * own[i][1] - data.y[static_cast<std::size_t>(r)];
+      for (std::size_t k = 0; k < 2; ++k) own[i][k] -= 0.1 * phi[k] * e;
+    }
+  }
+  const auto common = learnt(rows, "fedavg"), residual = learnt(rows, "residual");
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_NEAR(common[0][k], w[k], 1e-15);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(residual[i][k], own[i][k], 1e-15) << i;
+  }
+}
+
+// AffPCL: while one agent is present its correction is 0, and it learns alone from there.
+TEST(Rows, TheLastOneLearnsAlone) {
+  Rows::Data data = small();
+  data.first = {0, 1, 6};  // two agents, of 1 and 5 rows
+  data.theta.resize(4);
+  for (std::size_t r = 1; r < 6; ++r) data.y[r] = data.c[2 * r + 1];
+  const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
+  const std::unique_ptr<Team> team = serial_team();
+  const MethodKind& kind = method_kind("affpcl");
+  std::vector<Method> methods;
+  methods.push_back(
+      {"affpcl", kind.make(Values(kind.params, {{"ratio", "none"}, {"objective", "known"}}, "")), 1,
+       1, constant(0.1)});
+  RunOptions options;
+  options.steps = 5;
+  affpcl::Run run(rows, std::move(methods), options, *team);
+  run.advance(1);
+  const double left = run.solution(0, 0, 0);
+  std::array<double, 2> x = {run.solution(0, 1, 0), run.solution(0, 1, 1)};
+  run.advance(5);
+  EXPECT_EQ(run.solution(0, 0, 0), left);
+  for (std::size_t r = 2; r < 6; ++r) {
+    const double* phi = data.phi->data() + 2 * r;
+    const double e = phi[0] * x[0] + phi[1] * x[1] - data.y[r];
+    for (std::size_t k = 0; k < 2; ++k) x[k] -= 0.1 * phi[k] * e;
+  }
+  EXPECT_NEAR(run.solution(0, 1, 0), x[0], 1e-14);
+  EXPECT_NEAR(run.solution(0, 1, 1), x[1], 1e-14);
+}
+
+// Phi = A makes x^c and theta^c the same recursion: AffPCL is learning alone.
+TEST(Rows, WithoutChannelsAffPclIsLearningAlone) {
+  const Rows rows(small(false), Rows::Order::kOnce, Rows::Form::kFeatures);
+  const auto alone = learnt(rows, "independent"), x = learnt(rows, "affpcl", {{"ratio", "none"}});
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(x[i][k], alone[i][k], 1e-14);
+}
+
+TEST(Rows, AnAbsentAgentAddsNothingToALearntRatio) {
+  const Rows rows(small(), Rows::Order::kOnce, Rows::Form::kIdentity);
+  Buffer sample(7 * kLanes), features(3 * kLanes), bhat(2 * kLanes);
+  Layout world, layout;
+  rows.declare(world, layout);
+  ASSERT_EQ(layout.rows(), 8);
+  Buffer s(8 * kLanes);
+  rows.draw({{1, 0, 1}, {}}, {{0, 3}, nullptr}, {s.data(), 8});
+  rows.psi({0, 3}, {s.data(), 8}, {features.data(), 3});
+  const std::vector<double> theta = {5, 7};
+  rows.Phi({0, 3}, {s.data(), 8}, {theta.data(), 2, 1}, {bhat.data(), 2});
+  for (int r = 0; r < 3; ++r) EXPECT_EQ(features.data()[r * kLanes], 0);
+  EXPECT_EQ(features.data()[1], 1);
+  EXPECT_EQ(bhat.data()[0], 0);
+  EXPECT_EQ(bhat.data()[1], 5);
+}
+
+TEST(Rows, RefusesRoundsOfSeveralRowsWhereTheyEndAtDifferentTimes) {
+  const Rows rows(small(), Rows::Order::kOnce, Rows::Form::kChannels);
+  const std::unique_ptr<Team> team = serial_team();
+  std::vector<Method> methods;
+  methods.push_back({"m", method_kind("independent").make({}), 2, 1, constant(0.1)});
+  RunOptions options;
+  options.steps = 3;
+  EXPECT_THROW(affpcl::Run(rows, std::move(methods), options, *team), BadInput);
+}
+
+}  // namespace
+}  // namespace affpcl
