@@ -9,6 +9,7 @@
 #include "affpcl/algorithm/ifca.h"
 #include "affpcl/algorithm/independent.h"
 #include "affpcl/algorithm/pfedme.h"
+#include "affpcl/algorithm/residual.h"
 #include "affpcl/algorithm/scaffold.h"
 #include "affpcl/base/error.h"
 
@@ -17,8 +18,8 @@ namespace {
 
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
-      AffPcl::kind(), Independent::kind(), FedAvg::kind(), FineTune::kind(),
-      PFedMe::kind(), Ditto::kind(),       Ifca::kind(),   Scaffold::kind(),
+      AffPcl::kind(), Independent::kind(), FedAvg::kind(),   FineTune::kind(), PFedMe::kind(),
+      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(), Residual::kind(),
   };
   return kKinds;
 }
