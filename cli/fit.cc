@@ -1,6 +1,7 @@
 #include "affpcl/fit/fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +9,10 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 
+#include "affpcl/base/error.h"
+#include "affpcl/data/csv.h"
 #include "affpcl/fit/model_file.h"
 #include "affpcl/study/files.h"
 #include "cli/terminal.h"
@@ -20,6 +24,29 @@ namespace {
 constexpr std::size_t kShown = 12;  // agents in the table, half from each end
 
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.4g}", v) : "-"; }
+
+// The value of a parameter as one writes it: true, 3, 0.1, full.
+Value value_in(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const std::optional<double> number = parse_number(text);
+  if (!number) return text;
+  if (text.find_first_not_of("+-0123456789") == std::string::npos)
+    return static_cast<std::int64_t>(*number);
+  return *number;
+}
+
+// What a log of transitions is given by options that tables have too.
+void take_log(TdLog::Config& td, const FrameOptions& frame) {
+  if (frame.paths.size() != 1) throw BadInput("--task td needs one file, the log of all agents");
+  if (!frame.target.empty()) throw BadInput("--task td has no --target: it learns from --reward");
+  if (!frame.exclude.empty() || !frame.time.empty())
+    throw BadInput("--task td takes rows as they come, and only the columns it is told");
+  td.file = frame.paths[0];
+  if (!frame.agent.empty()) td.agent = frame.agent;
+  td.features = fmt::format("{}", fmt::join(frame.features, ","));
+  td.channels = fmt::format("{}", fmt::join(frame.channels, ","));
+  td.weights = frame.weights;
+}
 
 std::string spreads(const Model& model) {
   std::string text;
@@ -33,24 +60,30 @@ std::string spreads(const Model& model) {
 void print_result(const FitResult& r) {
   const Model& m = r.model;
   const bool classify = !m.encoding.classes.empty();
-  fmt::print("{} agents, {} rows, {} columns; {} of '{}'; spread of the agents: {}\n",
-             m.agents.size(), m.rows, m.encoding.dim() - 1,
-             classify ? fmt::format("{} classes", m.encoding.classes.size()) : "regression",
-             m.encoding.target, spreads(m));
+  const bool exact = m.solver == Solver::kExact;
+  const bool values = m.encoding.values;
+  fmt::print("{} agents, {} rows, {} columns; {} of '{}'; {}\n", m.agents.size(), m.rows,
+             m.encoding.dim() - 1,
+             values     ? "temporal differences"
+             : classify ? fmt::format("{} classes", m.encoding.classes.size())
+                        : "regression",
+             m.encoding.predicted(),
+             exact ? "spread of the agents: " + spreads(m) : "in one pass by " + m.method);
   for (const std::string& note : r.notes) fmt::print("  note: {}\n", note);
   if (!r.scored) {
     fmt::print("not scored\n");
     return;
   }
-  fmt::print("on rows left out ({}-fold)   {:>12} {:>12} {:>12} {:>12}\n", kFolds, "given",
-             "personalised", "alone", "pooled");
+  fmt::print("{:<26} {:>12} {:>12} {:>12} {:>12}\n",
+             exact ? fmt::format("on rows left out ({}-fold)", kFolds) : "predicted, then learnt",
+             "given", "personalised", "alone", "pooled");
   const auto line = [](const char* name, const Losses& l) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.given),
                number(l.personalised), number(l.alone), number(l.pooled));
   };
-  line(classify ? "log loss" : "mean squared error", r.loss);
+  line(values ? "squared TD error" : classify ? "log loss" : "mean squared error", r.loss);
   if (classify) line("accuracy", r.accuracy);
-  if (!classify) line("R^2", r.r2);
+  if (!classify && !values) line("R^2", r.r2);
   fmt::print("against learning alone: {} gained, {} even, {} lost", r.gained, r.even, r.lost);
   if (std::isfinite(r.gain.lo))
     fmt::print("; all together {} [{}, {}]", number(r.gain.mean), number(r.gain.lo),
@@ -81,9 +114,10 @@ void print_result(const FitResult& r) {
                a.why.empty() ? "" : "; " + a.why);
   }
   fmt::print(
-      "verdicts: one-sided tests on rows left out, 5 % false ones among all agents "
-      "(Benjamini-Hochberg); below 1 % of "
-      "the error is even\n");
+      "verdicts: one-sided tests on {}, 5 % false ones among all agents (Benjamini-Hochberg); "
+      "below "
+      "1 % of the error is even\n",
+      exact ? "rows left out" : "rows before they were learnt from");
 }
 
 }  // namespace
@@ -91,7 +125,9 @@ void print_result(const FitResult& r) {
 Verb fit_verb(CLI::App& app, const std::string& command_line) {
   struct Options {
     FitOptions fit;
-    std::string out, missing = "error", task = "auto";
+    std::string out, missing = "error", task = "auto", solver = "exact";
+    std::vector<std::string> values;
+    TdLog::Config td;
     std::int64_t seed = 1;
     bool force = false, quiet = false, json = false, no_score = false;
   };
@@ -104,7 +140,16 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                    "per agent")
       ->required()
       ->type_name("DATA.csv…");
-  verb->add_option("--target", f.target, "the column to predict")->required()->type_name("COLUMN");
+  verb->add_option("--target", f.target, "the column to predict")->type_name("COLUMN");
+  verb->add_option("--channels", f.channels,
+                   "instead of a target: outcomes that each agent weighs in its own way")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("A,B");
+  verb->add_option("--weights", f.weights,
+                   "a CSV file with the agents' weights: a column that names the agent, one per "
+                   "channel")
+      ->type_name("FILE.csv");
   verb->add_option("--agent", f.agent,
                    "the column that says whose row it is (default: agent, else site)")
       ->type_name("COLUMN");
@@ -120,9 +165,38 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                    "blanks: an error, filled with the column's mean, or their rows dropped")
       ->check(CLI::IsMember({"error", "mean", "drop"}))
       ->type_name("error|mean|drop");
-  verb->add_option("--task", o->task, "auto: a text target is a class")
-      ->check(CLI::IsMember({"auto", "regress", "classify"}))
-      ->type_name("auto|regress|classify");
+  verb->add_option("--task", o->task,
+                   "auto: a text target is a class; td: values of states from a log")
+      ->check(CLI::IsMember({"auto", "regress", "classify", "td"}))
+      ->type_name("auto|regress|classify|td");
+  verb->add_option("--gamma", o->td.gamma, "of --task td: how much a later reward counts")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("NUMBER");
+  verb->add_option("--state", o->td.state, "of --task td: the column of states (or --features)")
+      ->type_name("COLUMN");
+  verb->add_option("--next-state", o->td.next_state, "of --task td: the column of next states")
+      ->type_name("COLUMN");
+  verb->add_option("--reward", o->td.reward, "of --task td: the column of rewards")
+      ->type_name("COLUMN");
+  verb->add_option("--done", o->td.done,
+                   "of --task td: the column that marks the end of an episode")
+      ->type_name("COLUMN");
+  verb->add_option("--solver", o->solver,
+                   "exact: all rows at once; stream: one pass, each row predicted and then learnt")
+      ->check(CLI::IsMember({"exact", "stream"}))
+      ->type_name("exact|stream");
+  verb->add_option(
+          "--method", o->fit.method,
+          "of a stream, any of `affpcl list` (default: affpcl, guarded, where outcomes are "
+          "weighed; else residual)")
+      ->type_name("METHOD");
+  verb->add_option("--set", o->values, "a parameter of that method, such as lambda=0.1")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  verb->add_option("--time", f.time,
+                   "of a stream: the column by which an agent's rows are ordered (default: as they "
+                   "come)")
+      ->type_name("COLUMN");
   verb->add_flag("--no-score", o->no_score, "only the model, without cross-validation");
   verb->add_option("--out", o->out, "folder for model.json and summary.json")->type_name("DIR");
   verb->add_flag("--force", o->force, "replace the folder if it exists");
@@ -142,6 +216,28 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
             FitOptions& fit_options = o->fit;
             FrameOptions& frame = fit_options.frame;
             frame.seed = static_cast<std::uint64_t>(o->seed);
+            if (o->task == "td") {
+              take_log(o->td, frame);
+              fit_options.td = o->td;
+              o->solver = "stream";
+            } else if (frame.target.empty() == frame.channels.empty())
+              throw BadInput(frame.target.empty()
+                                 ? "--target COLUMN says what to predict (or --channels A,B with "
+                                   "--weights FILE)"
+                                 : "--target and --channels exclude each other");
+            frame.keep_order = o->solver == "stream";
+            fit_options.solver = frame.keep_order ? Solver::kStream : Solver::kExact;
+            if (!frame.keep_order &&
+                (!fit_options.method.empty() || !o->values.empty() || !frame.time.empty()))
+              throw BadInput("--method, --set and --time belong to --solver stream");
+            if (frame.keep_order && o->no_score)
+              throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
+            for (const std::string& text : o->values) {
+              const std::size_t equals = text.find('=');
+              if (equals == std::string::npos)
+                throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
+              fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
+            }
             frame.missing = o->missing == "mean"   ? Missing::kMean
                             : o->missing == "drop" ? Missing::kDrop
                                                    : Missing::kError;

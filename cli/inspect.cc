@@ -15,24 +15,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string channel_name(const Encoding& e, std::size_t c) {
+// What a model does not have is a dash.
+std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.4g}", v) : "-"; }
+std::string number(const std::vector<double>& list, std::size_t j) {
+  return j < list.size() ? number(list[j]) : "-";
+}
+
+std::string channel_name(const Model& m, std::size_t c) {
+  const Encoding& e = m.encoding;
+  if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
   if (e.classes.empty()) return e.target;
   return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
+}
+
+// Standard deviations of the agents' coefficients.
+std::vector<double> spread_of(const ChannelModel& channel) {
+  std::vector<double> spread;
+  const std::size_t d = channel.centre.x.size();
+  for (std::size_t j = 0; j < d && !channel.D.empty(); ++j)
+    spread.push_back(std::sqrt(std::max(0.0, channel.D[j * d + j])));
+  return spread;
 }
 
 void print_model(const Model& m, const AgentModel* only) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
-  fmt::print("{} of '{}': {} agents, {} rows, {} columns\n",
-             e.classes.empty() ? "regression" : "classification", e.target, m.agents.size(), m.rows,
-             names.size() - 1);
+  fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
+             m.agents.size(), m.rows, names.size() - 1);
   fmt::print("made by affpcl {}: {}\n", m.version, m.command);
   std::size_t width = 9;
   for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
-    fmt::print("{}: noise {:.4g}, spread of the agents {}", channel_name(e, c),
-               std::sqrt(channel.centre.s2), to_text(channel.spread));
+    const bool exact = m.solver == Solver::kExact;
+    fmt::print("{}: noise {}, {}", channel_name(m, c), number(std::sqrt(channel.centre.s2)),
+               exact ? fmt::format("spread of the agents {}", to_text(channel.spread))
+                     : fmt::format("learnt in one pass by {}", m.method));
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
       fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
                  channel.tried[t].bic);
@@ -41,11 +59,10 @@ void print_model(const Model& m, const AgentModel* only) {
     if (only != nullptr) fmt::print(" {:>11} {:>11}", "agent", "std. error");
     fmt::print("\n");
     for (std::size_t j = 0; j < names.size(); ++j) {
-      fmt::print("  {:<{}} {:>11.4g} {:>11.4g} {:>11.4g}", names[j].substr(0, width), width,
-                 channel.centre.x[j], channel.centre.se[j],
-                 std::sqrt(std::max(0.0, channel.D[j * names.size() + j])));
+      fmt::print("  {:<{}} {:>11.4g} {:>11} {:>11}", names[j].substr(0, width), width,
+                 channel.centre.x[j], number(channel.centre.se, j), number(spread_of(channel), j));
       if (only != nullptr)
-        fmt::print(" {:>11.4g} {:>11.4g}", only->channels[c].x[j], only->channels[c].se[j]);
+        fmt::print(" {:>11.4g} {:>11}", only->channels[c].x[j], number(only->channels[c].se, j));
       fmt::print("\n");
     }
   }
@@ -65,7 +82,7 @@ void print_model(const Model& m, const AgentModel* only) {
           most = u, far = j, channel = c;
     fmt::print("  {:<{}} {:>7}  {:<13} {}{} {:+.3g}\n", a.name.substr(0, 32), width, a.rows,
                to_text(a.kind), names[far],
-               m.channels.size() > 1 ? " (" + channel_name(e, channel) + ")" : "",
+               m.channels.size() > 1 ? " (" + channel_name(m, channel) + ")" : "",
                a.channels[channel].x[far] - m.channels[channel].centre.x[far]);
   }
 }
@@ -75,15 +92,13 @@ Json as_json(const Model& m, const AgentModel* only) {
   Json channels = Json::array(), agents = Json::array();
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
-    std::vector<double> spread;
-    for (std::size_t j = 0; j < e.dim(); ++j)
-      spread.push_back(std::sqrt(std::max(0.0, channel.D[j * e.dim() + j])));
-    channels.push_back({{"name", channel_name(e, c)},
+    channels.push_back({{"name", channel_name(m, c)},
                         {"spread", to_text(channel.spread)},
                         {"noise", std::sqrt(channel.centre.s2)},
+                        {"pooled", channel.pooled},
                         {"centre", channel.centre.x},
                         {"centre_se", channel.centre.se},
-                        {"spread_sd", spread}});
+                        {"spread_sd", spread_of(channel)}});
   }
   for (const AgentModel& a : m.agents) {
     if (only != nullptr && &a != only) continue;
@@ -92,11 +107,16 @@ Json as_json(const Model& m, const AgentModel* only) {
     agents.push_back({{"name", a.name},
                       {"rows", a.rows},
                       {"model", to_text(a.kind)},
-                      {"channels", std::move(own)}});
+                      {"channels", std::move(own)},
+                      {"alone", a.alone},
+                      {"weights", a.weights}});
   }
-  return {{"task", e.classes.empty() ? "regression" : "classification"},
+  return {{"task", e.task()},
           {"target", e.target},
           {"classes", e.classes},
+          {"outcomes", e.outcomes},
+          {"solver", to_text(m.solver)},
+          {"method", m.method},
           {"rows", m.rows},
           {"files", m.files},
           {"command", m.command},

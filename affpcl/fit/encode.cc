@@ -178,10 +178,18 @@ std::vector<std::string> Encoding::names() const {
   return all;
 }
 
+std::string Encoding::predicted() const {
+  if (outcomes.empty()) return target;
+  std::string text;
+  for (const std::string& name : outcomes) text += (text.empty() ? "" : " + ") + name;
+  return text;
+}
+
 Encoding begin_encoding(const std::vector<std::string>& files, const FrameOptions& o) {
   Encoding encoding;
   encoding.missing = o.missing;
   encoding.target = o.target;
+  encoding.outcomes = o.channels;
   const CsvReader reader(files[0]);
   if (files.size() == 1 || !o.agent.empty())
     encoding.agent_column = agent_column(files[0], reader.header(), o.agent);
@@ -194,6 +202,10 @@ Encoding begin_encoding(const std::vector<std::string>& files, const FrameOption
     if (std::count(predicted.begin(), predicted.end(), name) > 1)
       throw BadInput(fmt::format("--channels names '{}' twice", name));
   }
+  if (!o.time.empty()) reader.column(o.time);
+  if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
+    throw BadInput(fmt::format("--time names '{}', which is {}", o.time,
+                               has(predicted, o.time) ? "what is predicted" : "the agent"));
   const char* const role = o.channels.empty() ? "the target" : "a channel";
   for (const std::string& name : o.features) {
     reader.column(name);
@@ -215,7 +227,7 @@ std::vector<std::string> columns_needed(const std::string& path, const FrameOpti
   if (o.features.empty() && o.exclude.empty()) return needed;
   const CsvReader reader(path);
   for (const std::string& name : reader.header()) {
-    const bool always = has(outcomes(o), name) || name == encoding.agent_column;
+    const bool always = has(outcomes(o), name) || name == encoding.agent_column || name == o.time;
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
     if (always || feature) needed.push_back(name);
   }
@@ -254,7 +266,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o,
                                      const Encoding& encoding) {
   std::vector<Column*> features;
   for (Column& c : tables.columns) {
-    if (has(outcomes(o), c.name) || c.name == encoding.agent_column) continue;
+    if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time) continue;
     if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
     refuse_slip(tables, c);
     if (is_text(c) && c.levels.size() > kMostLevels)

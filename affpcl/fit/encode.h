@@ -30,25 +30,37 @@ struct Source {
 struct Encoding {
   std::vector<Source> sources;
   Missing missing = Missing::kError;
-  std::string agent_column;  // empty: one file per agent
-  std::string target;
-  std::vector<std::string> classes;  // empty: regression
+  std::string agent_column;           // empty: one file per agent
+  std::string target;                 // empty where there are outcomes
+  std::vector<std::string> classes;   // empty: regression
+  std::vector<std::string> outcomes;  // columns that every agent weighs in its own way
+  bool values = false;                // predictions are values of states, which no column holds
 
   std::size_t dim() const;                 // 1 (the intercept) and all widths
   std::vector<std::string> names() const;  // of the coefficients: intercept, age, colour=red
+  const char* task() const {
+    return values ? "td" : classes.empty() ? "regression" : "classification";
+  }
+  // What is predicted, by name.
+  std::string predicted() const;
   // Two classes need one channel (1: the second), more need one each.
-  std::size_t channels() const { return classes.size() <= 2 ? 1 : classes.size(); }
+  std::size_t channels() const {
+    if (!outcomes.empty()) return outcomes.size();
+    return classes.size() <= 2 ? 1 : classes.size();
+  }
 };
 
 struct FrameOptions {
   std::vector<std::string> paths;          // files, folders, patterns
   std::string target, agent;               // agent empty: looked for
-  std::vector<std::string> channels = {};  // instead of a target: columns of numbers, each one
+  std::vector<std::string> channels = {};  // instead of a target: columns of numbers, each one,
+  std::string weights = {};                // and a file with every agent's weights of them
   std::vector<std::string> features = {}, exclude = {};
   Missing missing = Missing::kError;
   Task task = Task::kAuto;
   std::uint64_t seed = 1;
-  bool keep_order = false;  // an agent's rows stay as they came, all in the first fold
+  bool keep_order = false;  // an agent's rows stay as they came, all in the first fold,
+  std::string time = {};    // or are put in the order of this column, which is no feature
 };
 
 // Refuses what can be refused by the header of the first file, and finds the agent column.

@@ -4,17 +4,17 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <thread>
 
 #include "affpcl/base/error.h"
 #include "affpcl/fit/ridge.h"
+#include "affpcl/fit/score.h"
+#include "affpcl/fit/stream.h"
+#include "affpcl/fit/td.h"
 #include "affpcl/version.h"
 
 namespace affpcl {
@@ -23,12 +23,6 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kProbability = 0.01;  // the least a class is given
-constexpr double kClearly = 0.01;   // level at which another model than the personalised is given
-constexpr double kFewestRows = 10;  // for such a choice
-constexpr double kFalse = 0.05;     // share of false verdicts
-constexpr double kSmall = 0.01;     // a smaller share of the error is no gain and no loss
 constexpr double kMostCovariances = 1e6;  // numbers kept
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
@@ -70,13 +64,16 @@ Vector left_out(const Matrix& X, const Eigen::Ref<const Vector>& y, const std::v
   return r.array() / (1 - leverage.array().min(1 - 1e-6));
 }
 
-struct Paired {  // sums of powers of paired differences
-  double n = 0, s1 = 0, s2 = 0, s3 = 0;
-  void add(double v) { ++n, s1 += v, s2 += v * v, s3 += v * v * v; }
-  double mean() const { return s1 / n; }
-  double se() const {
-    return n > 1 ? std::sqrt(std::max(0.0, s2 / n - mean() * mean()) / (n - 1)) : kNaN;
-  }
+// Squared errors of rows, summed over classes; of outcomes that are weighed, the square of the sum.
+class Squares {
+ public:
+  Squares(std::size_t rows, bool weighs) : sum_(Vector::Zero(index(rows))), weighs_(weighs) {}
+  void add(const Vector& errors) { weighs_ ? sum_ += errors : sum_ += errors.cwiseAbs2(); }
+  Vector total() const { return weighs_ ? Vector(sum_.cwiseAbs2()) : sum_; }
+
+ private:
+  Vector sum_;
+  bool weighs_;
 };
 
 // Which model the agent's own training rows speak for. The personalised one, unless another is
@@ -87,8 +84,8 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
     agent.own.push_back(agent_posterior(part.moments[c], part.chosen[c].best, i));
     agent.alone.push_back(fit_ridge(part.moments[c], i));
   }
-  if (part.moments[0].rows[i] < kFewestRows) return agent;
-  Paired than_alone, than_pooled;
+  Paired than_alone, than_pooled;  // how much larger the personalised model's errors are
+  const bool weighs = !frame.theta.empty();
   const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
   for (int f = 0; f < kFolds; ++f) {
     const std::size_t from = frame.begin(i, f), to = frame.begin(i, f + 1);
@@ -97,49 +94,29 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
     for (std::size_t at = from; at < to; at += kRows) {
       const std::size_t count = std::min(kRows, to - at);
       const Matrix block = X.middleRows(index(at), index(count));
-      Vector alone = Vector::Zero(index(count)), all = alone;
+      Squares own(count, weighs), alone(count, weighs), all(count, weighs);
       for (std::size_t c = 0; c < frame.channels; ++c) {
         const Eigen::Map<const Vector> y(frame.Y.data() + c * frame.rows + at, index(count));
-        const double unit = frame.y_sd[c] * frame.y_sd[c];
-        const Vector own = unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother,
-                                           1 / part.chosen[c].best.variances.s2)
-                                      .array()
-                                      .square();
-        alone += own;
-        alone.array() -=
-            unit * left_out(block, y, agent.alone[c].x, agent.alone[c].inverse, 1).array().square();
-        all += own;
-        all.array() -=
-            unit * left_out(block, y, part.pooled[c].x, part.pooled[c].inverse, 1).array().square();
+        const double unit = frame.y_sd[c] * (weighs ? frame.theta[i * frame.channels + c] : 1);
+        own.add(unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother,
+                                1 / part.chosen[c].best.variances.s2));
+        alone.add(unit * left_out(block, y, agent.alone[c].x, agent.alone[c].inverse, 1));
+        all.add(unit * left_out(block, y, part.pooled[c].x, part.pooled[c].inverse, 1));
       }
-      for (double v : alone) than_alone.add(v);
-      for (double v : all) than_pooled.add(v);
+      const Vector mine = own.total();
+      for (double v : Vector(mine - alone.total())) than_alone.add(v);
+      for (double v : Vector(mine - all.total())) than_pooled.add(v);
     }
   }
-  const auto clear = [](const Paired& p) {
-    return p.se() > 0 && p.mean() > student_quantile(1 - kClearly, p.n - 1) * p.se();
-  };
-  const bool alone = clear(than_alone), all = clear(than_pooled);
-  if (alone && (!all || than_alone.s1 >= than_pooled.s1)) {
-    agent.kind = Kind::kAlone;
-  } else if (all) {
-    agent.kind = Kind::kPooled;
-  }
+  agent.kind = supported(than_alone, than_pooled);
   return agent;
 }
 
-struct Tally {  // of one agent's rows that were left out
-  Losses loss, right;
-  Paired gain;
-  double rows = 0, y1 = 0, y2 = 0;
-};
-
-void score_rows(const Frame& frame, const Part& part, const AgentFit& agent, std::size_t from,
-                std::size_t to, Tally& tally) {
+void score_rows(const Frame& frame, const Part& part, const AgentFit& agent, std::size_t i,
+                RowTally& tally) {
   const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
-  const bool classify = !frame.encoding.classes.empty();
   std::vector<double> own(frame.channels), alone(frame.channels), all(frame.channels);
-  for (std::size_t r = from; r < to; ++r) {
+  for (std::size_t r = frame.begin(i, part.without); r < frame.begin(i, part.without + 1); ++r) {
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const auto predict = [&](const std::vector<double>& x) {
         return frame.y_mean[c] + frame.y_sd[c] * X.row(index(r)).dot(Eigen::Map<const Vector>(
@@ -149,121 +126,23 @@ void score_rows(const Frame& frame, const Part& part, const AgentFit& agent, std
       alone[c] = predict(agent.alone[c].x);
       all[c] = predict(part.pooled[c].x);
     }
-    const double y = frame.y_mean[0] + frame.y_sd[0] * frame.Y[r];
-    const auto loss = [&](const std::vector<double>& p, double& right) {
-      if (!classify) return (y - p[0]) * (y - p[0]);
-      const std::vector<double> q = class_probabilities(p, frame.encoding.classes.size());
-      const auto top = std::max_element(q.begin(), q.end()) - q.begin();
-      right += top == frame.classes[r];
-      return -std::log(q[static_cast<std::size_t>(frame.classes[r])]);
-    };
-    double hit[3] = {0, 0, 0};
-    const double l[3] = {loss(own, hit[0]), loss(alone, hit[1]), loss(all, hit[2])};
-    const int given = static_cast<int>(agent.kind);
-    tally.loss.personalised += l[0], tally.loss.alone += l[1], tally.loss.pooled += l[2];
-    tally.right.personalised += hit[0], tally.right.alone += hit[1], tally.right.pooled += hit[2];
-    tally.loss.given += l[given], tally.right.given += hit[given];
-    tally.gain.add(l[1] - l[given]);
-    tally.rows += 1, tally.y1 += y, tally.y2 += y * y;
+    tally.add(
+        {row_loss(frame, i, r, own), row_loss(frame, i, r, alone), row_loss(frame, i, r, all)},
+        agent.kind, frame.wanted(i, r));
   }
 }
 
-Losses scaled(const Losses& l, double by) {
-  return {l.given * by, l.personalised * by, l.alone * by, l.pooled * by};
-}
-void add(Losses& to, const Losses& l) {
-  to.given += l.given, to.personalised += l.personalised, to.alone += l.alone,
-      to.pooled += l.pooled;
-}
-
-// Student's t and its correction for skewed numbers, whichever doubts more.
-double one_sided(const Paired& p, double sign) {
-  if (!(p.se() > 0)) return 1;
-  const double t = sign * p.mean() / p.se();
-  const double plain = boost::math::cdf(
-      boost::math::complement(boost::math::students_t_distribution<double>(p.n - 1), t));
-  const double z = sign * skewed_t(p.n, p.s1, p.s2, p.s3);
-  const double skewed =
-      boost::math::cdf(boost::math::complement(boost::math::normal_distribution<double>(), z));
-  return std::max(plain, skewed);
-}
-
-// Benjamini and Hochberg (1995): the largest p that is still found.
-double found_below(std::vector<double> p) {
-  std::sort(p.begin(), p.end());
-  double limit = -1;
-  for (std::size_t k = 0; k < p.size(); ++k)
-    if (p[k] <= kFalse * static_cast<double>(k + 1) / static_cast<double>(p.size())) limit = p[k];
-  return limit;
-}
-
-void judge_agents(const Frame& frame, const std::vector<Tally>& tallies, FitResult& result) {
-  const std::size_t n = tallies.size();
-  const bool classify = !frame.encoding.classes.empty();
-  result.agents.resize(n);
-  std::vector<double> up(n), down(n);
-  Losses total, right;
-  double rows = 0, y1 = 0, y2 = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Tally& t = tallies[i];
-    AgentScore& a = result.agents[i];
-    a.loss = scaled(t.loss, 1 / t.rows);
-    if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
-    a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
-    const double half =
-        t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) * t.gain.se() : kNaN;
-    a.gain = {t.gain.mean(), t.gain.mean() - half, t.gain.mean() + half, t.gain.mean()};
-    up[i] = a.p = one_sided(t.gain, 1);
-    down[i] = one_sided(t.gain, -1);
-    add(total, t.loss);
-    add(right, t.right);
-    rows += t.rows, y1 += t.y1, y2 += t.y2;
-  }
-  result.loss = scaled(total, 1 / rows);
-  if (classify) result.accuracy = scaled(right, 1 / rows);
-  const double variance = y2 / rows - (y1 / rows) * (y1 / rows);
-  const auto r2 = [&](double loss) { return 1 - loss / variance; };
-  if (!classify)
-    result.r2 = {r2(result.loss.given), r2(result.loss.personalised), r2(result.loss.alone),
-                 r2(result.loss.pooled)};
-  double squares = 0;
-  const double gain = result.loss.alone - result.loss.given, agents = static_cast<double>(n);
-  for (const Tally& t : tallies) squares += std::pow(t.gain.s1 - t.rows * gain, 2);
-  const double half = n > 1 ? student_quantile((1 + kConfidence) / 2, agents - 1) *
-                                  std::sqrt(squares * agents / (agents - 1)) / rows
-                            : kNaN;
-  result.gain = {gain, gain - half, gain + half, gain};
-  const double up_limit = found_below(up), down_limit = found_below(down);
-  for (std::size_t i = 0; i < n; ++i) {
-    AgentScore& a = result.agents[i];
-    const double least = kSmall * a.loss.alone;
-    if (up[i] <= up_limit && a.gain.mean > least) a.verdict = Outcome::kGained;
-    if (down[i] <= down_limit && a.gain.mean < -least) a.verdict = Outcome::kLost;
-    (a.verdict == Outcome::kGained ? result.gained
-     : a.verdict == Outcome::kLost ? result.lost
-                                   : result.even)++;
-    const std::size_t own = frame.agent_rows(i);
-    if (own == 1) {
-      a.why = "one row: the centre's model, moved by that row; no interval";
-    } else if (result.model.agents[i].kind != Kind::kPersonalised) {
-      a.why = fmt::format("given the {} model: clearly better on its rows left out one by one",
-                          to_text(result.model.agents[i].kind));
-    } else if (result.model.agents[i].widened > 1) {
-      a.why = fmt::format("unlike the others: taken from a spread {:.3g} times as wide",
-                          std::sqrt(result.model.agents[i].widened));
-    } else if (own < frame.d) {
-      a.why = fmt::format("{} rows for {} coefficients", own, frame.d);
-    }
-  }
+std::vector<double> in_units(std::vector<double> x, const Frame& frame, std::size_t c) {
+  for (double& v : x) v *= frame.y_sd[c];
+  x[0] += frame.y_mean[c];
+  return x;
 }
 
 LinearModel in_units(const std::vector<double>& x, const std::vector<double>& cov, double times,
                      double s2, const Frame& frame, std::size_t c, bool keep_cov) {
-  const double sd = frame.y_sd[c], unit = sd * sd;
+  const double unit = frame.y_sd[c] * frame.y_sd[c];
   LinearModel m;
-  m.x = x;
-  for (double& v : m.x) v *= sd;
-  m.x[0] += frame.y_mean[c];
+  m.x = in_units(x, frame, c);
   for (std::size_t j = 0; j < frame.d; ++j)
     m.se.push_back(std::sqrt(std::max(0.0, cov[j * frame.d + j] * times * unit)));
   if (keep_cov) {
@@ -272,6 +151,29 @@ LinearModel in_units(const std::vector<double>& x, const std::vector<double>& co
   }
   m.s2 = s2 * unit;
   return m;
+}
+
+// How the errors of the outcomes go together, over all rows.
+std::vector<double> noise_correlations(const Frame& frame, const Model& model) {
+  const Eigen::Index k = index(frame.channels);
+  const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
+  Matrix S = Matrix::Zero(k, k);
+  for (std::size_t i = 0; i < frame.agents.size(); ++i) {
+    const Eigen::Index from = index(frame.begin(i, 0)), count = index(frame.agent_rows(i));
+    Matrix errors(count, k);
+    for (Eigen::Index c = 0; c < k; ++c) {
+      const auto channel = static_cast<std::size_t>(c);
+      const Eigen::Map<const Vector> Y(frame.Y.data() + channel * frame.rows, index(frame.rows));
+      const Eigen::Map<const Vector> x(model.agents[i].channels[channel].x.data(), index(frame.d));
+      errors.col(c) =
+          (frame.y_mean[channel] + frame.y_sd[channel] * Y.segment(from, count).array()).matrix() -
+          X.middleRows(from, count) * x;
+    }
+    S += errors.transpose() * errors;
+  }
+  const Vector scale = S.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
+  const Matrix R = scale.asDiagonal() * S * scale.asDiagonal();
+  return {R.data(), R.data() + R.size()};
 }
 
 Model make_model(const Frame& frame, const Part& part, Team& team) {
@@ -285,6 +187,7 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
   for (std::size_t c = 0; c < frame.channels; ++c) {
     const Decomposition& best = part.chosen[c].best;
     ChannelModel channel;
+    channel.pooled = in_units(part.pooled[c].x, frame, c);
     channel.spread = best.spread;
     channel.converged = best.converged;
     for (const Decomposition& t : part.chosen[c].tried)
@@ -307,8 +210,12 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
     agent.rows = frame.agent_rows(i);
     agent.kind = fit.kind;
     for (const Posterior& p : fit.own) agent.widened = std::max(agent.widened, p.widened);
+    if (!frame.theta.empty())
+      agent.weights.assign(frame.theta.begin() + at * index(frame.channels),
+                           frame.theta.begin() + (at + 1) * index(frame.channels));
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const Ridge& alone = fit.alone[c];
+      agent.alone.push_back(in_units(alone.x, frame, c));
       const Ridge& all = part.pooled[c];
       const double s2 = part.chosen[c].best.variances.s2;
       agent.channels.push_back(
@@ -319,6 +226,7 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
               : in_units(all.x, all.inverse, all.s2, all.s2, frame, c, keep));
     }
   });
+  if (!frame.theta.empty()) model.noise = noise_correlations(frame, model);
   return model;
 }
 
@@ -358,23 +266,35 @@ const char* to_text(Outcome outcome) {
   return outcome == Outcome::kGained ? "gained" : outcome == Outcome::kLost ? "lost" : "even";
 }
 
-std::vector<double> class_probabilities(const std::vector<double>& channels, std::size_t classes) {
-  std::vector<double> p = channels;
-  if (classes == 2) p = {1 - channels[0], channels[0]};
+double weighed_variance(const std::vector<double>& weights, const std::vector<double>& deviations,
+                        const std::vector<double>& correlations) {
   double sum = 0;
-  for (double& v : p) sum += v = std::clamp(v, kProbability, 1 - kProbability);
-  for (double& v : p) v /= sum;
-  return p;
+  const std::size_t k = weights.size();
+  for (std::size_t a = 0; a < k; ++a)
+    for (std::size_t b = 0; b < k; ++b)
+      sum += weights[a] * weights[b] * correlations[a * k + b] * deviations[a] * deviations[b];
+  return std::max(0.0, sum);
 }
 
-FitResult fit(const FitOptions& options) { return fit_frame(build_frame(options.frame), options); }
+const char* to_text(Solver solver) { return solver == Solver::kExact ? "exact" : "stream"; }
+
+FitResult fit(const FitOptions& options) {
+  const FrameOptions& o = options.frame;
+  if (o.channels.size() == 1)
+    throw BadInput(fmt::format("--channels names one column, '{}'; weighing needs two or more",
+                               o.channels[0]));
+  if (o.channels.empty() == !o.weights.empty())
+    throw BadInput(o.weights.empty()
+                       ? "--channels needs --weights FILE, each agent's weights of them"
+                       : "--weights needs --channels, the columns that are weighed");
+  return options.td ? fit_td(options) : fit_frame(build_frame(options.frame), options);
+}
 
 FitResult fit_frame(const Frame& frame, const FitOptions& options) {
+  if (options.solver == Solver::kStream) return fit_stream(frame, options);
   const auto start = std::chrono::steady_clock::now();
   FitResult result;
-  result.threads = options.threads > 0
-                       ? options.threads
-                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  result.threads = threads_or_all(options.threads);
   const std::unique_ptr<Team> team =
       result.threads > 1 ? thread_team(result.threads) : serial_team();
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
@@ -392,11 +312,11 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
   }
   done(1);
   const std::size_t n = frame.agents.size();
-  std::vector<Tally> tallies(n);
+  std::vector<RowTally> tallies(n);
   result.scored = options.score && frame.rows > 1;
   for (int f = 0; f < kFolds && result.scored; ++f) {
     if (stopped()) {
-      result.scored = false;
+      result.scored = result.complete = false;
       break;
     }
     std::size_t held = 0;
@@ -405,8 +325,8 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
     const Part part = learn(frame, f, near, *team);
     team->each(static_cast<std::int64_t>(n), [&](std::int64_t at, int) {
       const auto i = static_cast<std::size_t>(at);
-      const std::size_t from = frame.begin(i, f), to = frame.begin(i, f + 1);
-      if (from < to) score_rows(frame, part, fit_agent(frame, part, i), from, to, tallies[i]);
+      if (frame.begin(i, f) < frame.begin(i, f + 1))
+        score_rows(frame, part, fit_agent(frame, part, i), i, tallies[i]);
     });
     done(f + 2);
   }

@@ -4,31 +4,40 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "affpcl/base/params.h"
 #include "affpcl/fit/decomposition.h"
 #include "affpcl/fit/frame.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/problem/td_log.h"
 
 namespace affpcl {
 
 enum class Kind { kPersonalised, kAlone, kPooled };
 const char* to_text(Kind kind);
 
+enum class Solver { kExact, kStream };
+const char* to_text(Solver solver);
+
 // Coefficients of standardised columns, in units of the target.
 struct LinearModel {
-  std::vector<double> x, se;  // [d], and standard errors
+  std::vector<double> x, se;  // [d], and standard errors, which a stream does not have
   std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers
-  double s2 = 0;              // of the noise
+  double s2 = 0;  // of the noise; of a stream: of recent errors, NaN where these are of classes
 };
 
 struct AgentModel {
   std::string name;
   std::size_t rows = 0;
-  Kind kind = Kind::kPersonalised;    // which one it was given
-  double widened = 1;                 // the largest of its Posterior::widened
-  std::vector<LinearModel> channels;  // by channel
+  Kind kind = Kind::kPersonalised;         // which one it was given
+  double widened = 1;                      // the largest of its Posterior::widened
+  std::vector<LinearModel> channels;       // by channel
+  std::vector<std::vector<double>> alone;  // by channel: the twin learnt from its own rows only
+  std::vector<double> weights;             // of the outcomes, where it weighs them
 };
 
 struct SpreadTried {
@@ -36,17 +45,22 @@ struct SpreadTried {
   double log_evidence = 0, bic = 0;
 };
 
-struct ChannelModel {  // what all agents share
+struct ChannelModel {          // what all agents share
+  std::vector<double> pooled;  // the twin that is one model for all
   Spread spread = Spread::kScalar;
   std::vector<SpreadTried> tried;
   LinearModel centre;     // cov holds that of an agent never seen: D and the centre's own
-  std::vector<double> D;  // [d][d]
+  std::vector<double> D;  // [d][d]; empty for a stream
   bool converged = true;
 };
 
 struct Model {
+  Solver solver = Solver::kExact;
+  std::string method;  // of a stream
   Encoding encoding;
+  // One a class or outcome. A stream has one for all outcomes together: it learns what agents want.
   std::vector<ChannelModel> channels;
+  std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
   std::string command, version;
   std::vector<std::string> files;
@@ -78,21 +92,31 @@ struct FitResult {
   std::vector<AgentScore> agents;
   Estimate gain;  // loss alone - loss given, over all rows; agents are clusters
   int gained = 0, even = 0, lost = 0;
-  bool scored = false;  // false where it was interrupted before
+  bool scored = false, complete = true;  // it may have been interrupted before
   double seconds = 0;
   int threads = 1;
 };
 
 struct FitOptions {
   FrameOptions frame;
-  int threads = 0;  // 0: as many as the machine has
+  std::optional<TdLog::Config> td = {};  // values of states from a log of transitions instead
+  int threads = 0;                       // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
-  bool score = true;  // false: the model alone
+  bool score = true;  // false: the model alone; a stream scores itself as it goes
+  Solver solver = Solver::kExact;
+  // Of a stream, with values of its parameters; empty: guarded AffPCL where outcomes are weighed,
+  // else residual.
+  std::string method = {};
+  std::map<std::string, Value> method_values = {};
 };
 
 FitResult fit(const FitOptions& options);
 FitResult fit_frame(const Frame& frame, const FitOptions& options);
+
+// A weighted sum of outcomes: its variance from their deviations and correlations.
+double weighed_variance(const std::vector<double>& weights, const std::vector<double>& deviations,
+                        const std::vector<double>& correlations);
 
 // Of classes, by the channels' predictions: kept away from 0 and 1, and summing to 1.
 std::vector<double> class_probabilities(const std::vector<double>& channels, std::size_t classes);

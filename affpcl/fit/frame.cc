@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/weights.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
@@ -38,15 +39,37 @@ void settle_agents(RowAgents& agents, const std::vector<char>& keep, Frame& fram
   for (std::int32_t& a : agents.of_row) a = place[static_cast<std::size_t>(a)];
 }
 
-// The kept rows, agent after agent, each agent's as they came.
-std::vector<std::size_t> by_agent(const std::vector<char>& keep, const RowAgents& agents) {
+// The kept rows, agent after agent, each agent's as they came, or by time.
+std::vector<std::size_t> by_agent(const std::vector<char>& keep, const RowAgents& agents,
+                                  const std::vector<double>& time) {
   std::vector<std::size_t> rows;
   for (std::size_t r = 0; r < keep.size(); ++r)
     if (keep[r] != 0) rows.push_back(r);
   std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-    return agents.of_row[a] < agents.of_row[b];
+    if (agents.of_row[a] != agents.of_row[b]) return agents.of_row[a] < agents.of_row[b];
+    return !time.empty() && time[a] < time[b];
   });
   return rows;
+}
+
+// When each row was: a number, or a text such as 2026-11-16 whose letters are in order.
+std::vector<double> row_times(const Tables& tables, const std::string& column) {
+  if (column.empty()) return {};
+  const Column& c = *tables.find(column);
+  std::vector<double> time = c.numbers;
+  if (c.type == Column::Type::kText) {
+    std::vector<std::size_t> order(c.levels.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return by_number(c.levels[a], c.levels[b]); });
+    std::vector<double> rank(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<double>(k);
+    for (std::int32_t code : c.codes)
+      time.push_back(code < 0 ? std::nan("") : rank[static_cast<std::size_t>(code)]);
+  }
+  for (std::size_t r = 0; r < time.size(); ++r)
+    if (std::isnan(time[r])) tables.refuse(r, column, "", "is no time, by which rows are ordered");
+  return time;
 }
 
 // The fold of each of one agent's rows: at random, but every class in every fold if it can be.
@@ -106,11 +129,11 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
       y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
     const Scale scale = standardise(y, rows.size());
     if (!scale.varies())
-      throw BadInput(fmt::format(
-          "{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
-          std::isfinite(scale.sd)
-              ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
-              : "holds numbers whose squares are too large for a double"));
+      throw BadInput(
+          fmt::format("{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
+                      std::isfinite(scale.sd)
+                          ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
+                          : "holds numbers whose squares are too large for a double"));
     frame.y_mean.push_back(scale.mean);
     frame.y_sd.push_back(scale.sd);
   }
@@ -122,8 +145,8 @@ Frame build_frame(const FrameOptions& o) {
   Frame frame;
   frame.files = data_files(o.paths);
   Encoding& encoding = frame.encoding = begin_encoding(frame.files, o);
-  Tables tables = read_tables(frame.files, encoding.agent_column,
-                              columns_needed(frame.files[0], o, encoding));
+  Tables tables =
+      read_tables(frame.files, encoding.agent_column, columns_needed(frame.files[0], o, encoding));
   RowAgents agents = row_agents(tables, encoding.agent_column);
   std::vector<char> keep(tables.rows, 1);
   const Target target = encode_target(tables, o, encoding, keep, frame.notes);
@@ -131,12 +154,23 @@ Frame build_frame(const FrameOptions& o) {
   strike_blanks(tables, features, o.missing, keep, frame.notes);
 
   settle_agents(agents, keep, frame);
-  std::vector<std::size_t> rows = by_agent(keep, agents);
+  std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o, frame);
   frame.X = encode_features(tables, features, rows, encoding, frame.notes);
   frame.d = encoding.dim();
   set_outcomes(target, rows, frame);
+  if (!o.weights.empty())
+    frame.theta =
+        read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
+                     o.channels, frame.agents, frame.files[0]);
   return frame;
+}
+
+double Frame::wanted(std::size_t agent, std::size_t row) const {
+  if (theta.empty()) return y(0, row);
+  double sum = 0;
+  for (std::size_t c = 0; c < channels; ++c) sum += theta[agent * channels + c] * y(c, row);
+  return sum;
 }
 
 Moments Frame::moments(std::size_t channel, int without, Team& team) const {

@@ -30,6 +30,13 @@ struct Frame {
   std::vector<double> Y;              // [channels][rows], centred and scaled
   std::vector<double> y_mean, y_sd;   // by channel
   std::vector<std::int32_t> classes;  // by row, of a classification
+  std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
+
+  double y(std::size_t channel, std::size_t row) const {  // in units of the target
+    return y_mean[channel] + y_sd[channel] * Y[channel * rows + row];
+  }
+  // Of all channels where they are outcomes, else of the first: what an agent wants to know.
+  double wanted(std::size_t agent, std::size_t row) const;
 
   // X'X and so on of one channel, without one fold (-1: all rows).
   Moments moments(std::size_t channel, int without, Team& team) const;

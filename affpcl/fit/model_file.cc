@@ -56,7 +56,9 @@ Json lower(const std::vector<double>& cov, std::size_t d) {  // row by row, up t
 }
 
 Json to_json(const LinearModel& m, std::size_t d) {
-  Json j{{"x", m.x}, {"se", m.se}, {"s2", m.s2}};
+  Json j{{"x", m.x}};
+  if (!m.se.empty()) j["se"] = m.se;
+  if (!std::isnan(m.s2)) j["s2"] = m.s2;
   if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
   return j;
 }
@@ -101,8 +103,8 @@ class Reader {
   LinearModel model(const Json& at, std::size_t d) const {
     LinearModel m;
     m.x = numbers(at, "x", d);
-    m.se = numbers(at, "se", d);
-    m.s2 = get<double>(at, "s2");
+    if (at.contains("se")) m.se = numbers(at, "se", d);
+    m.s2 = at.contains("s2") ? get<double>(at, "s2") : std::nan("");
     if (at.contains("cov")) m.cov = covariance(at, "cov", d);
     return m;
   }
@@ -137,6 +139,10 @@ std::string model_json(const Model& model) {
     columns.push_back(std::move(c));
   }
   for (const ChannelModel& c : model.channels) {
+    if (model.solver == Solver::kStream) {
+      channels.push_back({{"pooled", c.pooled}, {"centre", to_json(c.centre, d)}});
+      continue;
+    }
     Json tried = Json::array();
     for (const SpreadTried& t : c.tried)
       tried.push_back({{"spread", t.name}, {"log_evidence", t.log_evidence}, {"bic", t.bic}});
@@ -153,6 +159,7 @@ std::string model_json(const Model& model) {
                         {"converged", c.converged},
                         {"D", std::move(D)},
                         {"s2", c.centre.s2},
+                        {"pooled", c.pooled},
                         {"centre", to_json(c.centre, d)}});
   }
   for (const AgentModel& a : model.agents) {
@@ -161,29 +168,37 @@ std::string model_json(const Model& model) {
     agents.push_back({{"name", a.name},
                       {"rows", a.rows},
                       {"model", to_text(a.kind)},
-                      {"channels", std::move(own)}});
+                      {"channels", std::move(own)},
+                      {"alone", a.alone}});
+    if (!a.weights.empty()) agents.back()["weights"] = a.weights;
   }
-  const Json all{{"format", kFormat},
-                 {"version", kModelVersion},
-                 {"about",
-                  "x and se are coefficients and standard errors of standardised columns, in units "
-                  "of the target; the centre's "
-                  "cov is that of an agent never seen; cov lists lower triangles, row by row"},
-                 {"provenance",
-                  {{"version", model.version},
-                   {"command", model.command},
-                   {"files", model.files},
-                   {"rows", model.rows},
-                   {"seed", model.seed}}},
-                 {"task", e.classes.empty() ? "regression" : "classification"},
-                 {"target", e.target},
-                 {"classes", e.classes},
-                 {"agent_column", e.agent_column},
-                 {"missing", to_text(e.missing)},
-                 {"columns", std::move(columns)},
-                 {"coefficients", e.names()},
-                 {"channels", std::move(channels)},
-                 {"agents", std::move(agents)}};
+  const Json all{
+      {"format", kFormat},
+      {"version", kModelVersion},
+      {"about",
+       "x and se are coefficients and standard errors of standardised columns, in units "
+       "of the target; the centre's cov is that of an agent never seen; cov lists lower "
+       "triangles, row by row; alone and pooled are the x of the models that were learnt "
+       "without the others and for all at once"},
+      {"provenance",
+       {{"version", model.version},
+        {"command", model.command},
+        {"files", model.files},
+        {"rows", model.rows},
+        {"seed", model.seed}}},
+      {"solver", to_text(model.solver)},
+      {"method", model.method},
+      {"task", e.task()},
+      {"target", e.target},
+      {"classes", e.classes},
+      {"outcomes", e.outcomes},
+      {"noise", model.noise},
+      {"agent_column", e.agent_column},
+      {"missing", to_text(e.missing)},
+      {"columns", std::move(columns)},
+      {"coefficients", e.names()},
+      {"channels", std::move(channels)},
+      {"agents", std::move(agents)}};
   std::string out;
   pretty(all, 0, out);
   return out + "\n";
@@ -220,6 +235,13 @@ Model read_model(const std::string& given) {
   e.target = r.get<std::string>(json, "target");
   e.classes = r.get<std::vector<std::string>>(json, "classes");
   if (e.classes.size() == 1) r.damaged("classes");
+  e.outcomes = r.get<std::vector<std::string>>(json, "outcomes");
+  e.values = r.get<std::string>(json, "task") == "td";
+  const std::string solver = r.get<std::string>(json, "solver");
+  model.solver = solver == "stream" ? Solver::kStream : Solver::kExact;
+  if (solver != to_text(model.solver)) r.damaged("solver");
+  model.method = r.get<std::string>(json, "method");
+  const bool stream = model.solver == Solver::kStream;
   e.agent_column = r.get<std::string>(json, "agent_column");
   const std::string missing = r.get<std::string>(json, "missing");
   if (missing != "error" && missing != "mean" && missing != "drop") r.damaged("missing");
@@ -240,6 +262,12 @@ Model read_model(const std::string& given) {
   if (r.get<std::vector<std::string>>(json, "coefficients") != e.names()) r.damaged("coefficients");
   for (const Json& c : r.list(json, "channels")) {
     ChannelModel channel;
+    channel.pooled = r.numbers(c, "pooled", d);
+    channel.centre = r.model(r.get<Json>(c, "centre"), d);
+    if (stream) {
+      model.channels.push_back(std::move(channel));
+      continue;
+    }
     const std::string spread = r.get<std::string>(c, "spread");
     channel.spread = spread == "full"       ? Spread::kFull
                      : spread == "diagonal" ? Spread::kDiagonal
@@ -249,7 +277,6 @@ Model read_model(const std::string& given) {
       channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
                                r.get<double>(t, "bic")});
     channel.converged = r.get<bool>(c, "converged");
-    channel.centre = r.model(r.get<Json>(c, "centre"), d);
     if (channel.centre.cov.empty()) r.damaged("cov");
     channel.D.assign(d * d, 0.0);
     if (channel.spread == Spread::kFull) {
@@ -266,7 +293,10 @@ Model read_model(const std::string& given) {
     }
     model.channels.push_back(std::move(channel));
   }
-  if (model.channels.size() != e.channels()) r.damaged("channels");
+  if (model.channels.size() != (stream && !e.outcomes.empty() ? 1 : e.channels()))
+    r.damaged("channels");
+  const std::size_t k = e.outcomes.size();
+  model.noise = r.numbers(json, "noise", stream ? 0 : k * k);
   std::set<std::string> names;
   for (const Json& a : r.list(json, "agents")) {
     AgentModel agent;
@@ -279,6 +309,8 @@ Model read_model(const std::string& given) {
     if (kind != to_text(agent.kind)) r.damaged("model");
     for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
     if (agent.channels.size() != model.channels.size()) r.damaged("channels");
+    agent.alone = r.get<std::vector<std::vector<double>>>(a, "alone");
+    if (k > 0) agent.weights = r.numbers(a, "weights", k);
     if (!names.insert(agent.name).second) r.damaged("name");
     model.agents.push_back(std::move(agent));
   }
@@ -293,8 +325,11 @@ std::string fit_summary_json(const FitResult& result) {
   Json spec{{"files", model.files},
             {"target", model.encoding.target},
             {"agent_column", model.encoding.agent_column},
+            {"outcomes", model.encoding.outcomes},
             {"missing", to_text(model.encoding.missing)},
-            {"task", classify ? "classification" : "regression"}};
+            {"task", model.encoding.task()},
+            {"solver", to_text(model.solver)},
+            {"method", model.method}};
   Json all{{"manifest",
             {{"version", kVersion},
              {"spec", std::move(spec)},
@@ -306,13 +341,13 @@ std::string fit_summary_json(const FitResult& result) {
              {"threads", result.threads},
              {"ranks", 1},
              {"seconds", result.seconds},
-             {"complete", result.scored}}},
+             {"complete", result.complete}}},
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
            {"notes", result.notes}};
   Json spreads = Json::array();
   for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.spread));
-  all["spread"] = std::move(spreads);
+  if (model.solver == Solver::kExact) all["spread"] = std::move(spreads);
   if (!result.scored) {
     all["score"] = nullptr;
     all["agents"] = Json::array();
@@ -323,12 +358,14 @@ std::string fit_summary_json(const FitResult& result) {
     pretty(all, 0, out);
     return out + "\n";
   }
-  const char* const measure = classify ? "log_loss" : "mse";
+  const char* const measure = model.encoding.values ? "td_error" : classify ? "log_loss" : "mse";
   Json score{{"measure", measure},
-             {"how", fmt::format("{}-fold cross-validation within agents", kFolds)}};
+             {"how", model.solver == Solver::kStream
+                         ? "every row predicted before it is learnt from"
+                         : fmt::format("{}-fold cross-validation within agents", kFolds)}};
   score[measure] = to_json(result.loss);
   if (classify) score["accuracy"] = to_json(result.accuracy);
-  if (!classify) score["r2"] = to_json(result.r2);
+  if (!classify && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   all["score"] = std::move(score);
   all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};

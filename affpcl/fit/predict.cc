@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include "affpcl/base/error.h"
@@ -19,10 +20,10 @@ double inner(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Half the width of the 90 % interval of a new row's target.
-double half_width(const LinearModel& m, const std::vector<double>& x) {
+// Of a new row's target.
+double variance(const LinearModel& m, const std::vector<double>& x) {
   double variance = m.s2;
-  for (std::size_t r = 0; r < x.size(); ++r) {
+  for (std::size_t r = 0; r < x.size() && !m.se.empty(); ++r) {
     if (m.cov.empty()) {
       variance += x[r] * x[r] * m.se[r] * m.se[r];
     } else {
@@ -31,7 +32,7 @@ double half_width(const LinearModel& m, const std::vector<double>& x) {
       variance += x[r] * sum;
     }
   }
-  return normal_limit((1 - kConfidence) / 2) * std::sqrt(std::max(0.0, variance));
+  return variance < 0 ? 0 : variance;  // NaN where it is not known
 }
 
 void put_field(std::string& out, std::string_view field, char separator) {
@@ -57,6 +58,10 @@ class Predictor {
       : model_(model), e_(model.encoding), out_(out), x_(e_.dim(), 1.0) {
     for (const AgentModel& a : model.agents) agents_[a.name] = &a;
     for (const ChannelModel& c : model.channels) unseen_.push_back(&c.centre);
+    mean_weights_.assign(e_.outcomes.size(), 0.0);
+    for (const AgentModel& a : model.agents)
+      for (std::size_t k = 0; k < mean_weights_.size(); ++k)
+        mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
   }
 
   void file(const std::string& path, bool first, const std::vector<std::string>& header) {
@@ -77,7 +82,9 @@ class Predictor {
     const std::ptrdiff_t agent = e_.agent_column.empty()
                                      ? optional("agent")
                                      : static_cast<std::ptrdiff_t>(reader.column(e_.agent_column));
-    const std::ptrdiff_t target = optional(e_.target);
+    std::vector<std::ptrdiff_t> target;
+    for (const std::string& name : e_.outcomes.empty() ? std::vector{e_.target} : e_.outcomes)
+      target.push_back(optional(name));
     const char separator = reader.separator();
     if (first) {
       for (const std::string& name : reader.header())
@@ -117,8 +124,22 @@ class Predictor {
   }
 
  private:
+  // The number to be predicted, where the data has it.
+  static std::optional<double> truth(const CsvReader& reader,
+                                     const std::vector<std::ptrdiff_t>& target,
+                                     const std::vector<double>& weights) {
+    double sum = 0;
+    for (std::size_t k = 0; k < target.size(); ++k) {
+      if (target[k] < 0) return {};
+      const auto value = parse_number(reader.fields()[static_cast<std::size_t>(target[k])]);
+      if (!value) return {};
+      sum += *value * (weights.empty() ? 1 : weights[k]);
+    }
+    return sum;
+  }
+
   void row(const CsvReader& reader, const std::vector<std::size_t>& at, const std::string& name,
-           std::ptrdiff_t target, char separator) {
+           const std::vector<std::ptrdiff_t>& target, char separator) {
     const auto known = agents_.find(name);
     if (known == agents_.end()) {
       ++out_.unseen_rows;
@@ -157,28 +178,39 @@ class Predictor {
     const auto model = [&](std::size_t c) -> const LinearModel& {
       return known == agents_.end() ? *unseen_[c] : known->second->channels[c];
     };
-    const std::string_view truth =
-        target < 0 ? std::string_view{} : reader.fields()[static_cast<std::size_t>(target)];
+    std::vector<double> channels, deviations;
+    for (std::size_t c = 0; c < model_.channels.size(); ++c) {
+      channels.push_back(inner(model(c).x, x_));
+      deviations.push_back(std::sqrt(variance(model(c), x_)));
+    }
     if (e_.classes.empty()) {
-      const double y = inner(model(0).x, x_), half = half_width(model(0), x_);
+      const std::vector<double>& weights =
+          known == agents_.end() ? mean_weights_ : known->second->weights;
+      const bool weighs = channels.size() > 1;
+      const double y = weighs ? inner(weights, channels) : channels[0];
+      const double half =
+          normal_limit((1 - kConfidence) / 2) *
+          (weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise)) : deviations[0]);
+      if (std::isnan(half)) {
+        fmt::format_to(std::back_inserter(out_.csv), "{}{}{}", y, separator, separator);
+        return;
+      }
       fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator, y - half, separator,
                      y + half);
-      if (const std::optional<double> t = parse_number(truth); t && target >= 0)
+      if (const std::optional<double> t = truth(reader, target, weights))
         score_.n += 1, score_.loss += (*t - y) * (*t - y), score_.y1 += *t, score_.y2 += *t * *t;
       return;
     }
-    std::vector<double> channels;
-    for (std::size_t c = 0; c < model_.channels.size(); ++c)
-      channels.push_back(inner(model(c).x, x_));
     const std::vector<double> p = class_probabilities(channels, e_.classes.size());
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     put_field(out_.csv, e_.classes[top], separator);
     fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator, p[top]);
-    if (target < 0) return;
+    if (target[0] < 0) return;
     // Numbers that are classes are the same however they are written.
-    const std::optional<double> t = parse_number(truth);
+    const std::string_view text = reader.fields()[static_cast<std::size_t>(target[0])];
+    const std::optional<double> t = parse_number(text);
     for (std::size_t c = 0; c < e_.classes.size(); ++c)
-      if (truth == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
+      if (text == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
         score_.n += 1, score_.loss -= std::log(p[c]), score_.right += c == top;
   }
 
@@ -189,6 +221,7 @@ class Predictor {
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::unordered_map<std::string, std::int64_t> strangers_;
   std::vector<const LinearModel*> unseen_;
+  std::vector<double> mean_weights_;
   Score score_;
 };
 
