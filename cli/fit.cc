@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
-#include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 #include "affpcl/fit/model_file.h"
 #include "affpcl/study/files.h"
 #include "cli/terminal.h"
@@ -136,10 +136,14 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
       "fit", "one model per agent from your data, and what learning together gained each");
   FrameOptions& f = o->fit.frame;
   verb->add_option("data", f.paths,
-                   "one CSV file with a column that names agents, or several files (a folder), one "
-                   "per agent")
+                   "one file with a column that names agents, or several files (a folder), one per "
+                   "agent: CSV, .npy, .npz, .svm, idx, or LEAF's .json")
       ->required()
-      ->type_name("DATA.csv…");
+      ->type_name("DATA…");
+  verb->add_option("--with", f.beside,
+                   "a file with more columns of the same rows, say labels; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   verb->add_option("--target", f.target, "the column to predict")->type_name("COLUMN");
   verb->add_option("--channels", f.channels,
                    "instead of a target: outcomes that each agent weighs in its own way")
@@ -211,7 +215,8 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   verb->add_flag("--quiet", o->quiet, "no table, no progress");
   verb->footer(
       "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
-      "  affpcl fit sites/ --target y --exclude id,date --missing mean");
+      "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
+      "  affpcl fit features.npy --with labels.csv --target label --agent writer");
   return {verb, [o, command_line] {
             FitOptions& fit_options = o->fit;
             FrameOptions& frame = fit_options.frame;

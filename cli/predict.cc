@@ -42,7 +42,7 @@ std::vector<std::string> notes_of(const Predictions& p) {
 Verb predict_verb(CLI::App& app) {
   struct Options {
     std::string model, out;
-    std::vector<std::string> data;
+    std::vector<std::string> data, beside;
     bool force = false, quiet = false, json = false;
   };
   auto o = std::make_shared<Options>();
@@ -50,9 +50,13 @@ Verb predict_verb(CLI::App& app) {
   verb->add_option("model", o->model, "model.json, or the folder that holds it")
       ->required()
       ->type_name("MODEL");
-  verb->add_option("data", o->data, "rows to predict: CSV with the columns the model was fitted on")
+  verb->add_option("data", o->data, "rows to predict, with the columns the model was fitted on, in any format that fit reads")
       ->required()
-      ->type_name("DATA.csv…");
+      ->type_name("DATA…");
+  verb->add_option("--with", o->beside,
+                   "a file with more columns of the same rows; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   verb->add_option("--out", o->out,
                    "file for the rows with their predictions (default: standard output)")
       ->type_name("FILE.csv");
@@ -72,7 +76,7 @@ Verb predict_verb(CLI::App& app) {
               refuse_unwritable(o->out);
             }
             const Model model = read_model(o->model);
-            const Predictions p = predict(model, data_files(o->data));
+            const Predictions p = predict(model, data_files(o->data), o->beside);
             const bool classify = !model.encoding.classes.empty();
             if (o->out.empty()) {
               std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);

@@ -5,6 +5,7 @@ find_package(hwy 1.0.3 CONFIG REQUIRED)           # SIMD, run-time dispatch
 find_package(Eigen3 3.4 CONFIG REQUIRED)          # small dense solves
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
+find_package(LibZip REQUIRED)                     # .npz files; cmake/FindLibZip.cmake
 
 # Header-only libraries whose CMake files are missing or point to a compiled variant.
 function(affpcl_find_header variable header package)
@@ -24,7 +25,7 @@ target_include_directories(affpcl_private SYSTEM INTERFACE
   ${RANDOM123_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR} ${BOOST_MATH_INCLUDE_DIR})
 target_compile_definitions(affpcl_private INTERFACE TOML_HEADER_ONLY=1)
 target_link_libraries(affpcl_private INTERFACE
-  Eigen3::Eigen fmt::fmt-header-only nlohmann_json::nlohmann_json hwy::hwy)
+  Eigen3::Eigen fmt::fmt-header-only nlohmann_json::nlohmann_json hwy::hwy LibZip::LibZip)
 
 if(AFFPCL_CLI)
   find_package(CLI11 2.1 CONFIG REQUIRED)

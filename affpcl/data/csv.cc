@@ -1,20 +1,14 @@
 #include "affpcl/data/csv.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <unordered_map>
 
 #include "affpcl/base/error.h"
-#include "affpcl/base/params.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 namespace {
@@ -25,116 +19,13 @@ constexpr std::string_view kSeparators = ",;\t";
 
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
-  while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
-  return s;
-}
-
-// As much of a value as a sentence can hold, on one line.
-std::string shown(std::string_view value) {
-  std::size_t size = std::min<std::size_t>(value.size(), 40);
-  while (size > 0 && size < value.size() && (value[size] & 0xC0) == 0x80) --size;  // whole letters
-  std::string s(value.substr(0, size));
-  for (char& c : s)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return size < value.size() ? s + "…" : s;
-}
-
-// The value, exactly rounded, of at most 15 digits with or without a point: what most fields are.
-// Digits and power of ten are then both doubles without error, so one division rounds once
-// (Clinger 1990). False, and nothing said, about any other text.
-bool short_decimal(const char* p, const char* end, double& value) {
-  static constexpr double kTen[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  const bool negative = p != end && *p == '-';
-  p += negative;
-  if (end - p > 16 || p == end) return false;
-  std::uint64_t digits = 0;
-  const char* point = nullptr;
-  const char* const first = p;
-  for (; p != end; ++p) {
-    const auto digit = static_cast<unsigned char>(*p - '0');
-    if (digit < 10) {
-      digits = digits * 10 + digit;
-    } else if (*p == '.' && point == nullptr) {
-      point = p;
-    } else {
-      return false;
-    }
-  }
-  const auto count = (end - first) - (point != nullptr);
-  if (count == 0 || count > 15) return false;
-  const double v = point == nullptr ? static_cast<double>(digits)
-                                    : static_cast<double>(digits) / kTen[end - point - 1];
-  value = negative ? -v : v;
-  return true;
-}
-
 }  // namespace
 
-std::optional<double> parse_number(std::string_view field) {
-  double value = 0;
-  if (short_decimal(field.data(), field.data() + field.size(), value)) return value;
-  field = trimmed(field);
-  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, value);
-  if (stop != end || error == std::errc::invalid_argument) return {};
-  if (error == std::errc::result_out_of_range) {  // too large is no number, too small is zero
-    const std::size_t e = field.find_first_of("eE");
-    const bool small = e != std::string_view::npos
-                           ? field.substr(e).starts_with("e-") || field.substr(e).starts_with("E-")
-                           : field.find('.') != std::string_view::npos;
-    if (!small) return {};
-    return 0.0;
-  }
-  if (!std::isfinite(value)) return {};
-  return value;
+CsvReader::CsvReader(const std::string& path) : path_(path), file_(path), buffer_(kBuffer + 1) {
+  read_header();
 }
-
-bool is_missing(std::string_view field) {
-  field = trimmed(field);
-  const auto is = [&](std::string_view word) {
-    return std::equal(field.begin(), field.end(), word.begin(), word.end(),
-                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
-  };
-  return field.empty() || field == "?" || is("na") || is("nan");
-}
-
-std::string csv_complaint(const std::string& path, std::int64_t line, std::string_view column,
-                          std::string_view value, std::string_view what) {
-  return fmt::format("{}, line {}, column '{}': '{}' {}", path, line, shown(column), shown(value),
-                     what);
-}
-
-std::string csv_lacks_column(const std::string& path, std::string_view name,
-                             std::span<const std::string> names) {
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const bool list = names.size() <= 20 || !did_you_mean(name, candidates).empty();
-  return fmt::format("{} has no column '{}'{}", path, shown(name),
-                     list ? hint(name, candidates)
-                          : fmt::format("; its {} columns begin with {}, {}", names.size(),
-                                        shown(names[0]), shown(names[1])));
-}
-
-CsvReader::CsvReader(std::string path) : path_(std::move(path)), buffer_(kBuffer + 1) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) throw BadInput(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
-  try {
-    read_header();
-  } catch (...) {
-    close(file_);
-    throw;
-  }
-}
-
-CsvReader::~CsvReader() { close(file_); }
 
 void CsvReader::read_header() {
-  struct stat status {};
-  if (fstat(file_, &status) == 0 && S_ISDIR(status.st_mode))
-    throw BadInput(fmt::format("cannot read {}: it is a folder", path_));
   refill();
   if (end_ == 0) throw BadInput(fmt::format("{} is empty", path_));
   const std::string_view opening(buffer_.data(), end_);
@@ -180,7 +71,7 @@ void CsvReader::detect_separator() {
 
 std::size_t CsvReader::column(std::string_view name) const {
   const auto found = std::find(header_.begin(), header_.end(), name);
-  if (found == header_.end()) throw BadInput(csv_lacks_column(path_, name, header_));
+  if (found == header_.end()) throw BadInput(lacks_column(path_, name, header_));
   return static_cast<std::size_t>(found - header_.begin());
 }
 
@@ -297,26 +188,14 @@ void CsvReader::refill() {
   end_ -= begin_;
   begin_ = 0;
   if (end_ + 1 >= buffer_.size()) buffer_.resize(2 * buffer_.size());
-  while (end_ + 1 < buffer_.size()) {
-    const ssize_t got = read(file_, buffer_.data() + end_, buffer_.size() - 1 - end_);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw BadInput(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
-    if (got == 0) {
-      at_end_ = true;
-      break;
-    }
-    end_ += static_cast<std::size_t>(got);
-  }
+  const std::size_t room = buffer_.size() - 1 - end_, got = file_.read(buffer_.data() + end_, room);
+  at_end_ = got < room;
+  end_ += got;
   buffer_[end_] = '\0';
 }
 
-std::int64_t CsvReader::size() const {
-  struct stat status {};
-  return fstat(file_, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
-}
-
 bool CsvReader::rewind() {
-  if (lseek(file_, rows_at_, SEEK_SET) != rows_at_) return false;
+  if (!file_.seek(rows_at_)) return false;
   consumed_ = rows_at_;
   begin_ = end_ = 0;
   buffer_[0] = '\0';
@@ -326,7 +205,8 @@ bool CsvReader::rewind() {
 }
 
 void CsvReader::refuse(std::size_t column, std::string_view what) const {
-  throw BadInput(csv_complaint(path_, line_, header_[column], fields_[column], what));
+  throw BadInput(
+      complaint(path_, fmt::format("line {}", line_), header_[column], fields_[column], what));
 }
 
 void CsvReader::fail(std::int64_t line, std::string_view what) const {

@@ -4,37 +4,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "affpcl/data/input_file.h"
+
 namespace affpcl {
-
-// A finite number that fills all of `field` (spaces around it and a leading + are fine), else none.
-std::optional<double> parse_number(std::string_view field);
-
-// Blank, NA, NaN or ?, in any case.
-bool is_missing(std::string_view field);
-
-// "PATH, line 7, column 'age': 'x' is not a number", where `what` is what follows the value.
-std::string csv_complaint(const std::string& path, std::int64_t line, std::string_view column,
-                          std::string_view value, std::string_view what);
-
-// "PATH has no column 'agnet'; did you mean 'agent'?"
-std::string csv_lacks_column(const std::string& path, std::string_view name,
-                             std::span<const std::string> names);
 
 // One row at a time. The first line that is not blank holds the names of the columns, and decides
 // whether comma, semicolon or tab separates. A byte order mark, any line ends and blank lines are
 // fine. Spaces around a field are dropped unless they are inside its quotes.
 class CsvReader {
  public:
-  explicit CsvReader(std::string path);  // reads the header
-  ~CsvReader();
-  CsvReader(const CsvReader&) = delete;
-  CsvReader& operator=(const CsvReader&) = delete;
+  explicit CsvReader(const std::string& path);  // reads the header
 
   const std::string& path() const { return path_; }
   char separator() const { return separator_; }
@@ -48,11 +32,11 @@ class CsvReader {
   std::span<const std::string_view> fields() const { return fields_; }  // until the next next()
   std::int64_t line() const { return line_; }  // where the row begins; the file begins with line 1
 
-  std::int64_t size() const;  // bytes of the file; 0 where there is no telling (a pipe)
+  std::int64_t size() const { return file_.size(); }  // bytes; 0: no telling
   std::int64_t position() const { return consumed_ + static_cast<std::int64_t>(begin_); }
   bool rewind();  // to the first row; false where that cannot be done (a pipe)
 
-  // Throws csv_complaint about a field of the current row.
+  // Throws a complaint about a field of the current row.
   [[noreturn]] void refuse(std::size_t column, std::string_view what) const;
 
  private:
@@ -66,7 +50,7 @@ class CsvReader {
   [[noreturn]] void too_long() const;
 
   std::string path_;
-  int file_ = -1;
+  InputFile file_;
   char separator_ = ',';
   std::vector<std::string> header_;
   std::vector<std::string_view> fields_;

@@ -14,6 +14,9 @@ namespace affpcl {
 
 class FileTest : public ::testing::Test {
  protected:
+  explicit FileTest(const std::string& ending = "")
+      : path(::testing::TempDir() + "affpcl_data_" + std::to_string(getpid()) + ending) {}
+
   void TearDown() override { std::remove(path.c_str()); }
 
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
@@ -32,7 +35,7 @@ class FileTest : public ::testing::Test {
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
 
-  const std::string path = ::testing::TempDir() + "affpcl_data_" + std::to_string(getpid());
+  const std::string path;
 };
 
 }  // namespace affpcl

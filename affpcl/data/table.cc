@@ -3,199 +3,162 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <limits>
-#include <unordered_set>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
+#include "affpcl/data/csv_table.h"
+#include "affpcl/data/field.h"
+#include "affpcl/data/idx.h"
+#include "affpcl/data/leaf.h"
+#include "affpcl/data/levels.h"
+#include "affpcl/data/npy.h"
+#include "affpcl/data/npz.h"
+#include "affpcl/data/svmlight.h"
 
 namespace affpcl {
+namespace fs = std::filesystem;
+
 namespace {
 
-// One column in the making.
-class Builder {
- public:
-  enum class Want { kInfer, kNumber, kText };
+constexpr std::string_view kEndings[] = {".csv",    ".tsv",      ".npy",  ".npz", ".svm",
+                                         ".libsvm", ".svmlight", ".json", ".idx"};
 
-  Builder(const CsvReader& reader, std::size_t index, Want want)
-      : reader_(reader), index_(index), want_(want) {
-    column.name = reader.header()[index];
-    if (want == Want::kText) column.type = Column::Type::kText;
-  }
-  Builder(const Builder&) = delete;
-  Builder& operator=(const Builder&) = delete;
+std::vector<std::string> csv_header(const std::string& path) { return CsvReader(path).header(); }
 
-  // Numbers came first, then a text: what the numbers looked like is gone.
-  bool late() const { return late_; }
-  const std::string& late_text() const { return late_text_; }
-
-  void reserve(std::size_t rows) {
-    if (column.type == Column::Type::kText) column.codes.reserve(rows);
-    if (column.type == Column::Type::kNumber && !late_) column.numbers.reserve(rows);
-  }
-
-  void add(std::int64_t row) {
-    const std::string_view field = reader_.fields()[index_];
-    if (column.type == Column::Type::kText) return add_text(field);
-    if (late_) return;
-    if (const std::optional<double> number = parse_number(field)) {
-      column.numbers.push_back(*number);
-    } else if (is_missing(field)) {
-      column.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
-      ++column.missing;
-    } else {
-      if (want_ == Want::kNumber) reader_.refuse(index_, "is not a number");
-      column.first_text = row;
-      late_ = column.missing != row;
-      late_text_ = field;
-      if (!late_) begin_text(row), add_text(field);
-      std::vector<double>().swap(column.numbers);
-    }
-  }
-
-  // The second time through the rows.
-  void begin_again() { begin_text(0), column.missing = 0, late_ = false; }
-
-  Column column;
-
- private:
-  void begin_text(std::int64_t missing) {
-    column.type = Column::Type::kText;
-    column.codes.assign(static_cast<std::size_t>(missing), -1);
-  }
-
-  void add_text(std::string_view field) {
-    if (is_missing(field)) {
-      column.codes.push_back(-1);
-      ++column.missing;
-      return;
-    }
-    if (last_ < 0 || column.levels[static_cast<std::size_t>(last_)] != field) {
-      const auto found = known_.find(field);
-      if (found != known_.end()) {
-        last_ = *found;
-      } else {
-        last_ = static_cast<std::int32_t>(column.levels.size());
-        column.levels.emplace_back(field);
-        known_.insert(last_);
-      }
-    }
-    column.codes.push_back(last_);
-  }
-
-  // A set of levels that can be asked for a text, without a second copy of the texts.
-  struct Text {
-    using is_transparent = void;
-    const std::vector<std::string>* levels;
-    std::string_view of(std::string_view text) const { return text; }
-    std::string_view of(std::int32_t code) const {
-      return (*levels)[static_cast<std::size_t>(code)];
-    }
-    template <class T>
-    std::size_t operator()(T x) const {
-      return std::hash<std::string_view>()(of(x));
-    }
-    template <class T, class U>
-    bool operator()(T x, U y) const {
-      return of(x) == of(y);
-    }
-  };
-
-  const CsvReader& reader_;
-  std::size_t index_;
-  Want want_;
-  bool late_ = false;
-  std::string late_text_;
-  std::int32_t last_ = -1;
-  std::unordered_set<std::int32_t, Text, Text> known_{16, Text{&column.levels},
-                                                      Text{&column.levels}};
+struct Format {
+  DataTable (*read)(const std::string& path, const TableOptions& options);
+  std::vector<std::string> (*header)(const std::string& path);
 };
+constexpr Format kCsv{read_csv, csv_header};
+constexpr Format kNpy{read_npy, npy_header};
+constexpr Format kNpz{read_npz, npz_header};
+constexpr Format kIdx{read_idx, idx_header};
+constexpr Format kSvmlight{read_svmlight, svmlight_header};
+constexpr Format kLeaf{read_leaf, leaf_header};
+
+std::string ending(const std::string& path) {
+  std::string e = fs::path(path).extension().string();
+  std::transform(e.begin(), e.end(), e.begin(), [](unsigned char c) { return std::tolower(c); });
+  return e;
+}
+
+// train-images-idx3-ubyte, as the MNIST files are called.
+bool is_idx_name(const std::string& path) {
+  const std::size_t at = path.rfind("-idx");
+  return ending(path) == ".idx" || (at != std::string::npos && path.find("-ubyte", at) == at + 5);
+}
+
+// Nothing of a pipe: what is read of it is gone.
+std::string opening(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return {};
+  std::string bytes(8, '\0');
+  bytes.resize(InputFile(path).read(bytes.data(), bytes.size()));
+  return bytes;
+}
+
+const Format& format_of(const std::string& path) {
+  const std::string first = opening(path), last = ending(path);
+  if (first.starts_with("\x1f\x8b"))
+    throw BadInput(fmt::format("{} is compressed; unpack it with gunzip first", path));
+  if (first.starts_with(kNpyMagic) || last == ".npy") return kNpy;
+  if (is_idx_magic(first) || is_idx_name(path)) return kIdx;
+  if (last == ".npz") return kNpz;
+  if (last == ".json") return kLeaf;
+  if (last == ".svm" || last == ".libsvm" || last == ".svmlight") return kSvmlight;
+  return kCsv;
+}
+
+// What the caller asked of columns that a reader has brought in the order of the file.
+void settle(DataTable& table, const TableOptions& options) {
+  const auto find = [&](const std::string& name) {
+    return std::find_if(table.columns.begin(), table.columns.end(),
+                        [&](const Column& c) { return c.name == name; });
+  };
+  for (std::size_t c = 0; c < options.columns.size(); ++c)
+    std::iter_swap(table.columns.begin() + static_cast<std::ptrdiff_t>(c),
+                   find(options.columns[c]));
+  for (const std::string& name : options.text)
+    if (const auto c = find(name); c != table.columns.end()) make_text(*c);
+  for (const std::string& name : options.number)
+    if (const auto c = find(name); c != table.columns.end()) table.numbers(name);
+}
 
 }  // namespace
 
-CsvTable read_csv(const std::string& path, const CsvOptions& options) {
-  CsvReader reader(path);
-  using Want = Builder::Want;
-  std::vector<Want> want(reader.header().size(), Want::kInfer);
-  for (const std::string& name : options.number) want[reader.column(name)] = Want::kNumber;
-  for (const std::string& name : options.text) {
-    Want& w = want[reader.column(name)];
-    if (w == Want::kNumber)
-      throw BadInput(
-          fmt::format("{}: column '{}' is asked for as text and as numbers", path, name));
-    w = Want::kText;
-  }
-  std::deque<Builder> builders;
-  for (const std::string& name : options.columns.empty() ? reader.header() : options.columns) {
-    const std::size_t index = reader.column(name);
-    builders.emplace_back(reader, index, want[index]);
-  }
+void make_text(Column& column) {
+  if (column.type == Column::Type::kText) return;
+  column.type = Column::Type::kText;
+  column.missing = 0;
+  Levels levels(column);
+  for (double number : column.numbers)
+    levels.add(std::isnan(number) ? std::string() : fmt::to_string(number));
+  std::vector<double>().swap(column.numbers);
+}
 
-  CsvTable table;
-  table.path = path;
-  const std::int64_t size = reader.size(), start = reader.position();
-  std::int64_t line = -1;
-  for (; reader.next(); ++table.rows) {
-    if (reader.line() != ++line) {
-      line = reader.line();
-      table.line_breaks.emplace_back(table.rows, line);
-    }
-    if (table.rows == 1000 && size > 0) {  // room for all rows if the rest is like these
-      const double share =
-          static_cast<double>(reader.position() - start) / static_cast<double>(size);
-      for (Builder& b : builders) b.reserve(static_cast<std::size_t>(1.05 * 1001 / share));
-    }
-    for (Builder& b : builders) b.add(table.rows);
-  }
-  if (table.rows == 0) throw BadInput(fmt::format("{} has a header but no rows", path));
-
-  std::vector<Builder*> late;
-  for (Builder& b : builders)
-    if (b.late()) late.push_back(&b);
-  if (!late.empty()) {
-    if (!reader.rewind())
-      throw BadInput(csv_complaint(
-          path, table.line(late[0]->column.first_text), late[0]->column.name, late[0]->late_text(),
-          "comes after numbers, and this input cannot be read twice: say that "
-          "the column is text"));
-    for (Builder* b : late) b->begin_again(), b->reserve(static_cast<std::size_t>(table.rows));
-    std::int64_t rows = 0;
-    for (; reader.next(); ++rows)
-      for (Builder* b : late) b->add(rows);
-    if (rows != table.rows) throw BadInput(fmt::format("{} changed while it was read", path));
-  }
-  for (Builder& b : builders) table.columns.push_back(std::move(b.column));
+DataTable read_table(const std::string& path, const TableOptions& options) {
+  const Format& format = format_of(path);
+  DataTable table = format.read(path, options);
+  if (format.read != kCsv.read) settle(table, options);
   return table;
 }
 
-const Column* CsvTable::find(std::string_view name) const {
+std::vector<std::string> table_header(const std::string& path) {
+  return format_of(path).header(path);
+}
+
+bool is_csv(const std::string& path) { return format_of(path).read == kCsv.read; }
+
+bool names_agents(const std::string& path) { return format_of(path).read == kLeaf.read; }
+
+bool has_table_ending(const std::string& path) {
+  return is_idx_name(path) ||
+         std::find(std::begin(kEndings), std::end(kEndings), ending(path)) != std::end(kEndings);
+}
+
+std::string table_endings() { return fmt::format("{}", fmt::join(kEndings, ", ")); }
+
+const Column* DataTable::find(std::string_view name) const {
   const auto found =
       std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
   return found == columns.end() ? nullptr : &*found;
 }
 
-const Column& CsvTable::column(std::string_view name) const {
+const Column& DataTable::column(std::string_view name) const {
   if (const Column* c = find(name)) return *c;
-  std::vector<std::string> names;
-  for (const Column& c : columns) names.push_back(c.name);
-  throw BadInput(csv_lacks_column(path, name, names));
+  throw BadInput(lacks_column(path, name, names()));
 }
 
-const std::vector<double>& CsvTable::numbers(std::string_view name) const {
+const std::vector<double>& DataTable::numbers(std::string_view name) const {
   const Column& c = column(name);
   if (c.type == Column::Type::kNumber) return c.numbers;
   if (c.first_text < 0)
     throw BadInput(fmt::format("{}: column '{}' was read as text, not as numbers", path, c.name));
   const auto code = static_cast<std::size_t>(c.codes[static_cast<std::size_t>(c.first_text)]);
-  throw BadInput(
-      csv_complaint(path, line(c.first_text), c.name, c.levels[code], "is not a number"));
+  throw BadInput(complaint(c.first_text, c.name, c.levels[code], "is not a number"));
 }
 
-std::int64_t CsvTable::line(std::int64_t row) const {
+std::vector<std::string> DataTable::names() const {
+  std::vector<std::string> all;
+  for (const Column& c : columns) all.push_back(c.name);
+  return all;
+}
+
+std::int64_t DataTable::line(std::int64_t row) const {
   const auto after = std::upper_bound(line_breaks.begin(), line_breaks.end(), row,
                                       [](std::int64_t r, const auto& b) { return r < b.first; });
   return std::prev(after)->second + row - std::prev(after)->first;
+}
+
+std::string DataTable::complaint(std::int64_t row, std::string_view column, std::string_view value,
+                                 std::string_view what) const {
+  const std::string place =
+      line_breaks.empty() ? fmt::format("row {}", row + 1) : fmt::format("line {}", line(row));
+  return affpcl::complaint(path, place, column, value, what);
 }
 
 }  // namespace affpcl

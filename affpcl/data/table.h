@@ -1,4 +1,5 @@
-// A CSV file as columns of numbers and texts: about eight bytes a number and four a text.
+// A file of rows, in any of the formats we read, as columns of numbers and texts: about eight bytes
+// a number and four a text.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,16 @@ struct Column {
   enum class Type { kNumber, kText };
   std::string name;
   Type type = Type::kNumber;
-  std::vector<double> numbers;      // NaN: missing
-  std::vector<std::int32_t> codes;  // of a text, into `levels`; -1: missing
-  std::vector<std::string> levels;  // in the order they appear
+  std::vector<double> numbers = {};      // NaN: missing
+  std::vector<std::int32_t> codes = {};  // of a text, into `levels`; -1: missing
+  std::vector<std::string> levels = {};  // in the order they appear
   std::int64_t missing = 0;
   std::int64_t first_text = -1;  // the first row without a number, where numbers were looked for
 };
 
-struct CsvTable {
+void make_text(Column& column);  // 1.5 becomes "1.5"; texts stay as they are
+
+struct DataTable {
   std::string path;
   std::int64_t rows = 0;
   std::vector<Column> columns;
@@ -30,19 +33,38 @@ struct CsvTable {
   const Column& column(std::string_view name) const;
   // The same, which must hold numbers: otherwise BadInput names the first field that is none.
   const std::vector<double>& numbers(std::string_view name) const;
-  std::int64_t line(std::int64_t row) const;  // of the file, counted from 1
+  std::vector<std::string> names() const;
 
-  // (row, line) wherever a line does not just follow the one before.
+  std::int64_t line(std::int64_t row) const;  // of a text file, counted from 1
+  // One sentence about a field: "PATH, line 7, column 'age': 'x' is not a number". A file without
+  // lines has rows, counted from 1.
+  std::string complaint(std::int64_t row, std::string_view column, std::string_view value,
+                        std::string_view what) const;
+
+  // (row, line) wherever a line does not just follow the one before; empty: there are no lines.
   std::vector<std::pair<std::int64_t, std::int64_t>> line_breaks;
 };
 
-struct CsvOptions {
+struct TableOptions {
   std::vector<std::string> columns = {};  // those wanted, in this order; empty: all
   std::vector<std::string> text = {};    // taken as text, whatever they look like (an agent's name)
   std::vector<std::string> number = {};  // must be numbers: the first field that is none is refused
 };
 
-// The whole table. A column is of numbers if every field that is not missing is one, else of text.
-CsvTable read_csv(const std::string& path, const CsvOptions& options = {});
+// The whole table. What a file is follows from its first bytes and its ending:
+//   NumPy's .npy and .npz, LIBSVM's .svm .libsvm .svmlight, idx, LEAF's .json; anything else is
+//   CSV.
+DataTable read_table(const std::string& path, const TableOptions& options = {});
+
+// The names of all columns.
+std::vector<std::string> table_header(const std::string& path);
+
+bool is_csv(const std::string& path);        // by ending and first bytes
+bool names_agents(const std::string& path);  // LEAF: the file itself says whose rows are whose
+
+// Whether the ending is one that only tables have: then a folder's file is read without being
+// named.
+bool has_table_ending(const std::string& path);
+std::string table_endings();  // ".csv, .tsv, …"
 
 }  // namespace affpcl

@@ -16,17 +16,17 @@ using Texts = std::vector<std::string>;
 
 class CsvTables : public FileTest {
  protected:
-  CsvTable read(const std::string& text, const CsvOptions& options = {}) {
+  DataTable read(const std::string& text, const TableOptions& options = {}) {
     write(text);
-    return read_csv(path, options);
+    return read_table(path, options);
   }
-  void refuses(const std::string& text, const std::string& what, const CsvOptions& options = {}) {
+  void refuses(const std::string& text, const std::string& what, const TableOptions& options = {}) {
     refused([&] { read(text, options); }, what);
   }
 };
 
 TEST_F(CsvTables, ColumnsAreNumbersOrTexts) {
-  const CsvTable t = read("agent,x,y\nann,1,0.5\nbob, -2 ,\nann,+3e1,?\n");
+  const DataTable t = read("agent,x,y\nann,1,0.5\nbob, -2 ,\nann,+3e1,?\n");
   EXPECT_EQ(t.rows, 3);
   ASSERT_EQ(t.columns.size(), 3u);
   const Column& agent = t.column("agent");
@@ -44,7 +44,7 @@ TEST_F(CsvTables, ColumnsAreNumbersOrTexts) {
 }
 
 TEST_F(CsvTables, ATextAfterNumbersMakesTheWholeColumnText) {
-  const CsvTable t = read("a,b,c\n01,NA,1\n,?,2\n2.50,x,\n01,y,4\nhm,NaN,5\n");
+  const DataTable t = read("a,b,c\n01,NA,1\n,?,2\n2.50,x,\n01,y,4\nhm,NaN,5\n");
   const Column& a = t.column("a");
   EXPECT_EQ(a.levels, (Texts{"01", "2.50", "hm"}));  // as they were written
   EXPECT_EQ(a.codes, (Codes{0, -1, 1, 0, 2}));
@@ -60,13 +60,13 @@ TEST_F(CsvTables, ATextAfterNumbersMakesTheWholeColumnText) {
 }
 
 TEST_F(CsvTables, AllMissingIsNumbers) {
-  const CsvTable t = read("a,b\n,1\nNA,2\n");
+  const DataTable t = read("a,b\n,1\nNA,2\n");
   EXPECT_EQ(t.column("a").type, Column::Type::kNumber);
   EXPECT_EQ(t.column("a").missing, 2);
 }
 
 TEST_F(CsvTables, OnlyTheColumnsWantedInTheOrderWanted) {
-  const CsvTable t = read("a,b,c\n1,x,3\n4,y,6\n", {.columns = {"c", "a"}, .number = {"c"}});
+  const DataTable t = read("a,b,c\n1,x,3\n4,y,6\n", {.columns = {"c", "a"}, .number = {"c"}});
   ASSERT_EQ(t.columns.size(), 2u);
   EXPECT_EQ(t.columns[0].name, "c");
   EXPECT_EQ(t.columns[0].numbers, (Numbers{3, 6}));
@@ -75,7 +75,7 @@ TEST_F(CsvTables, OnlyTheColumnsWantedInTheOrderWanted) {
 }
 
 TEST_F(CsvTables, TextCanBeAskedFor) {
-  const CsvTable t = read("agent,x\n07,1\n7,2\n07,3\n", {.text = {"agent"}});
+  const DataTable t = read("agent,x\n07,1\n7,2\n07,3\n", {.text = {"agent"}});
   EXPECT_EQ(t.column("agent").levels, (Texts{"07", "7"}));
   EXPECT_EQ(t.column("agent").codes, (Codes{0, 1, 0}));
   refused([&] { t.numbers("agent"); }, "column 'agent' was read as text");
@@ -98,7 +98,7 @@ TEST_F(CsvTables, RefusesUnknownColumnsAndNoRows) {
 }
 
 TEST_F(CsvTables, RowsKnowTheirLines) {
-  const CsvTable t = read("a,b\n1,x\n2,\"y\nz\"\n\n3,w\n4,v\n");
+  const DataTable t = read("a,b\n1,x\n2,\"y\nz\"\n\n3,w\n4,v\n");
   for (int row = 0; row < 4; ++row)
     EXPECT_EQ(t.line(row), (std::vector<int>{2, 3, 6, 7}[static_cast<std::size_t>(row)]));
   EXPECT_EQ(t.line_breaks.size(), 2u);
@@ -109,7 +109,7 @@ TEST_F(CsvTables, ManyRows) {
   for (int i = 0; i < 50'000; ++i)
     text += std::to_string(i / 10) + "," + std::to_string(100'000 + i) + ".5,u" +
             std::to_string(i * 7919 % 50'000) + "\n";
-  const CsvTable t = read(text, {.text = {"agent"}});
+  const DataTable t = read(text, {.text = {"agent"}});
   ASSERT_EQ(t.rows, 50'000);
   EXPECT_EQ(t.column("agent").levels.size(), 5'000u);
   EXPECT_EQ(t.column("id").levels.size(), 50'000u);
@@ -123,11 +123,11 @@ TEST_F(CsvTables, ManyRows) {
 }
 
 TEST_F(CsvTables, APipeWillDoUnlessItMustBeReadTwice) {
-  const auto through_pipe = [&](const std::string& text, const CsvOptions& options) {
+  const auto through_pipe = [&](const std::string& text, const TableOptions& options) {
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
     std::thread writer([&] { write(text); });
     try {
-      const CsvTable t = read_csv(path, options);
+      const DataTable t = read_table(path, options);
       EXPECT_EQ(t.rows, 2);
       EXPECT_EQ(t.numbers("x"), (Numbers{1, 2}));
     } catch (...) {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "affpcl/base/error.h"
-#include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 namespace {
@@ -185,51 +185,54 @@ std::string Encoding::predicted() const {
   return text;
 }
 
-Encoding begin_encoding(const std::vector<std::string>& files, const FrameOptions& o) {
+Encoding begin_encoding(const std::vector<std::string>& files,
+                        const std::vector<std::string>& header, const FrameOptions& o) {
   Encoding encoding;
   encoding.missing = o.missing;
   encoding.target = o.target;
   encoding.outcomes = o.channels;
-  const CsvReader reader(files[0]);
-  if (files.size() == 1 || !o.agent.empty())
-    encoding.agent_column = agent_column(files[0], reader.header(), o.agent);
+  const auto check = [&](const std::string& name) {
+    if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
+  };
+  if (files.size() == 1 || !o.agent.empty() || names_agents(files[0]))
+    encoding.agent_column = agent_column(files[0], header, o.agent);
   const char* const option = o.channels.empty() ? "target" : "channels";
   const std::vector<std::string> predicted = outcomes(o);
   for (const std::string& name : predicted) {
-    reader.column(name);
+    check(name);
     if (name == encoding.agent_column)
       throw BadInput(fmt::format("column '{}' cannot be both --agent and --{}", name, option));
     if (std::count(predicted.begin(), predicted.end(), name) > 1)
       throw BadInput(fmt::format("--channels names '{}' twice", name));
   }
-  if (!o.time.empty()) reader.column(o.time);
+  if (!o.time.empty()) check(o.time);
   if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
     throw BadInput(fmt::format("--time names '{}', which is {}", o.time,
                                has(predicted, o.time) ? "what is predicted" : "the agent"));
   const char* const role = o.channels.empty() ? "the target" : "a channel";
   for (const std::string& name : o.features) {
-    reader.column(name);
+    check(name);
     if (has(predicted, name) || name == encoding.agent_column)
       throw BadInput(fmt::format("--features names '{}', which is {}", name,
                                  has(predicted, name) ? role : "the agent"));
   }
   for (const std::string& name : o.exclude) {
-    reader.column(name);
+    check(name);
     if (has(predicted, name))
       throw BadInput(fmt::format("--exclude names '{}', which is {}", name, role));
   }
   return encoding;
 }
 
-std::vector<std::string> columns_needed(const std::string& path, const FrameOptions& o,
-                                        const Encoding& encoding) {
-  std::vector<std::string> needed;
+TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& o,
+                            const Encoding& encoding) {
+  TableOptions needed;
+  if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
   if (o.features.empty() && o.exclude.empty()) return needed;
-  const CsvReader reader(path);
-  for (const std::string& name : reader.header()) {
+  for (const std::string& name : header) {
     const bool always = has(outcomes(o), name) || name == encoding.agent_column || name == o.time;
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
-    if (always || feature) needed.push_back(name);
+    if (always || feature) needed.columns.push_back(name);
   }
   return needed;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "affpcl/fit/tables.h"
+#include "affpcl/data/tables.h"
 
 namespace affpcl {
 
@@ -52,6 +52,7 @@ struct Encoding {
 
 struct FrameOptions {
   std::vector<std::string> paths;          // files, folders, patterns
+  std::vector<std::string> beside = {};    // files with more columns of the same rows
   std::string target, agent;               // agent empty: looked for
   std::vector<std::string> channels = {};  // instead of a target: columns of numbers, each one,
   std::string weights = {};                // and a file with every agent's weights of them
@@ -63,12 +64,13 @@ struct FrameOptions {
   std::string time = {};    // or are put in the order of this column, which is no feature
 };
 
-// Refuses what can be refused by the header of the first file, and finds the agent column.
-Encoding begin_encoding(const std::vector<std::string>& files, const FrameOptions& options);
+// Refuses what can be refused by the names of the columns, and finds the agent's.
+Encoding begin_encoding(const std::vector<std::string>& files,
+                        const std::vector<std::string>& header, const FrameOptions& options);
 
-// What has to be read; empty: all columns.
-std::vector<std::string> columns_needed(const std::string& path, const FrameOptions& options,
-                                        const Encoding& encoding);
+// What has to be read.
+TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& options,
+                            const Encoding& encoding);
 
 // What is to be predicted, of every row of the tables.
 struct Target {

@@ -128,7 +128,7 @@ TEST_F(FitTest, PredictsItsOwnRowsAndStrangers) {
   EXPECT_EQ(strangers.scored, 0);
   // The stranger's interval is wider.
   write(strangers.csv);
-  const CsvTable table = read_csv(path);
+  const DataTable table = read_table(path);
   const auto width = [&](std::size_t row) {
     return table.numbers("prediction_hi")[row] - table.numbers("prediction_lo")[row];
   };

@@ -144,9 +144,9 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
 Frame build_frame(const FrameOptions& o) {
   Frame frame;
   frame.files = data_files(o.paths);
-  Encoding& encoding = frame.encoding = begin_encoding(frame.files, o);
-  Tables tables =
-      read_tables(frame.files, encoding.agent_column, columns_needed(frame.files[0], o, encoding));
+  const std::vector<std::string> header = tables_header(frame.files, o.beside);
+  Encoding& encoding = frame.encoding = begin_encoding(frame.files, header, o);
+  Tables tables = read_tables(frame.files, o.beside, columns_needed(header, o, encoding));
   RowAgents agents = row_agents(tables, encoding.agent_column);
   std::vector<char> keep(tables.rows, 1);
   const Target target = encode_target(tables, o, encoding, keep, frame.notes);

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <optional>
+#include <memory>
 #include <unordered_map>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 namespace {
@@ -52,68 +53,127 @@ struct Score {
   double n = 0, loss = 0, y1 = 0, y2 = 0, right = 0;
 };
 
+// The rows as they came, for files of CSV; read again, since tables keep numbers, not their text.
+class Echo {
+ public:
+  explicit Echo(const std::vector<std::string>& files) : files_(files) { open(0); }
+
+  const std::vector<std::string>& header() const { return reader_->header(); }
+  char separator() const { return reader_->separator(); }
+
+  void put_row(std::string& out, char separator) {
+    while (!reader_->next())
+      if (!open(at_ + 1)) throw BadInput(fmt::format("{} changed while it was read", files_[at_]));
+    for (std::string_view field : reader_->fields())
+      put_field(out, field, separator), out += separator;
+  }
+
+ private:
+  bool open(std::size_t file) {
+    if (file == files_.size()) return false;
+    at_ = file;
+    const std::vector<std::string> before = reader_ ? reader_->header() : std::vector<std::string>();
+    reader_ = std::make_unique<CsvReader>(files_[file]);
+    if (file > 0 && reader_->header() != before)
+      throw BadInput(fmt::format("{} has other columns than the first file", files_[file]));
+    return true;
+  }
+
+  const std::vector<std::string>& files_;
+  std::size_t at_ = 0;
+  std::unique_ptr<CsvReader> reader_;
+};
+
+const char* const kPredicted[] = {"prediction", "prediction_lo", "prediction_hi"};
+const char* const kPredictedClass[] = {"prediction", "probability"};
+
 class Predictor {
  public:
-  Predictor(const Model& model, Predictions& out)
-      : model_(model), e_(model.encoding), out_(out), x_(e_.dim(), 1.0) {
+  Predictor(const Model& model, const std::vector<std::string>& files,
+            const std::vector<std::string>& beside)
+      : model_(model), e_(model.encoding), x_(e_.dim(), 1.0) {
     for (const AgentModel& a : model.agents) agents_[a.name] = &a;
     for (const ChannelModel& c : model.channels) unseen_.push_back(&c.centre);
     mean_weights_.assign(e_.outcomes.size(), 0.0);
     for (const AgentModel& a : model.agents)
       for (std::size_t k = 0; k < mean_weights_.size(); ++k)
         mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
+    read(files, beside);
+    if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files);
+    if (echo_) separator_ = echo_->separator();
   }
 
-  void file(const std::string& path, bool first, const std::vector<std::string>& header) {
-    CsvReader reader(path);
-    if (!first && reader.header() != header)
-      throw BadInput(fmt::format("{} has other columns than the first file", path));
-    for (const char* name : {"prediction", "prediction_lo", "prediction_hi", "probability"})
-      if (std::find(reader.header().begin(), reader.header().end(), name) != reader.header().end())
-        throw BadInput(fmt::format("{} has a column '{}' already; rename it first", path, name));
-    std::vector<std::size_t> at;
-    for (const Source& s : e_.sources) at.push_back(reader.column(s.name));
-    const auto optional = [&](const std::string& name) {
-      const auto found = std::find(reader.header().begin(), reader.header().end(), name);
-      return found == reader.header().end()
-                 ? -1
-                 : static_cast<std::ptrdiff_t>(found - reader.header().begin());
+  Predictions run() {
+    put_header();
+    for (std::size_t r = 0; r < tables_.rows; ++r) {
+      const std::string name(agent_of(r));
+      if (echo_) echo_->put_row(out_.csv, separator_);
+      if (name_agents_) put_field(out_.csv, name, separator_), out_.csv += separator_;
+      row(r, name);
+      out_.csv += '\n';
+    }
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  void read(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
+    const std::vector<std::string> header = tables_header(files, beside);
+    const auto has = [&](std::string_view name) {
+      return std::find(header.begin(), header.end(), name) != header.end();
     };
-    const std::ptrdiff_t agent = e_.agent_column.empty()
-                                     ? optional("agent")
-                                     : static_cast<std::ptrdiff_t>(reader.column(e_.agent_column));
-    std::vector<std::ptrdiff_t> target;
-    for (const std::string& name : e_.outcomes.empty() ? std::vector{e_.target} : e_.outcomes)
-      target.push_back(optional(name));
-    const char separator = reader.separator();
-    if (first) {
-      for (const std::string& name : reader.header())
-        put_field(out_.csv, name, separator), out_.csv += separator;
-      for (const char* name : {"prediction", "prediction_lo", "prediction_hi"}) {
-        if (!e_.classes.empty() && std::string_view(name) == "prediction_lo") {
-          out_.csv += separator, out_.csv += "probability";
-          break;
-        }
-        if (std::string_view(name) != "prediction") out_.csv += separator;
-        out_.csv += name;
-      }
-      out_.csv += '\n';
-    }
-    const std::string by_file = file_agent(path);
-    const std::int64_t before = out_.rows;
-    while (reader.next()) {
-      ++out_.rows;
-      for (std::string_view f : reader.fields())
-        put_field(out_.csv, f, separator), out_.csv += separator;
-      const std::string name =
-          agent < 0 ? by_file : std::string(reader.fields()[static_cast<std::size_t>(agent)]);
-      row(reader, at, name, target, separator);
-      out_.csv += '\n';
-    }
-    if (out_.rows == before) throw BadInput(fmt::format("{} has a header but no rows", path));
+    for (const char* name : {"prediction", "prediction_lo", "prediction_hi", "probability"})
+      if (has(name))
+        throw BadInput(
+            fmt::format("{} has a column '{}' already; rename it first", files[0], name));
+    TableOptions needed;
+    const auto need = [&](const std::string& name, std::vector<std::string>& as) {
+      if (!has(name)) throw BadInput(lacks_column(files[0], name, header));
+      needed.columns.push_back(name);
+      as.push_back(name);
+    };
+    for (const Source& s : e_.sources) need(s.name, s.levels.empty() ? needed.number : needed.text);
+    std::string agent = e_.agent_column;
+    if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
+    if (!agent.empty()) need(agent, needed.text);
+    const std::vector<std::string> targets =
+        e_.outcomes.empty() ? std::vector{e_.target} : e_.outcomes;
+    const bool scored = std::all_of(targets.begin(), targets.end(), has);
+    for (const std::string& name : targets)
+      if (scored) need(name, needed.text);
+    tables_ = read_tables(files, beside, needed);
+    for (const Source& s : e_.sources) sources_.push_back(tables_.find(s.name));
+    for (const std::string& name : targets)
+      if (scored) targets_.push_back(tables_.find(name));
+    agent_ = agent.empty() ? nullptr : tables_.find(agent);
+    for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
+  }
+
+  bool has_source(std::string_view name) const {
+    return std::any_of(e_.sources.begin(), e_.sources.end(),
+                       [&](const Source& s) { return s.name == name; });
+  }
+
+  std::string_view agent_of(std::size_t row) const {
+    return agent_ != nullptr ? text(*agent_, row) : file_agents_[tables_.part_of(row)];
+  }
+
+  void put_header() {
+    const std::vector<std::string> kept = echo_ ? echo_->header() : std::vector<std::string>();
+    for (const std::string& name : kept)
+      put_field(out_.csv, name, separator_), out_.csv += separator_;
+    // An agent that is known from beside the rows kept; a file's name is not repeated.
+    const std::string agent = agent_ != nullptr ? agent_->name : "agent";
+    name_agents_ = !echo_ || (agent_ != nullptr &&
+                              std::find(kept.begin(), kept.end(), agent) == kept.end());
+    if (name_agents_) put_field(out_.csv, agent, separator_), out_.csv += separator_;
+    out_.csv += fmt::format("{}\n", e_.classes.empty()
+                                        ? fmt::join(kPredicted, std::string_view(&separator_, 1))
+                                        : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
   }
 
   void finish() {
+    out_.rows = static_cast<std::int64_t>(tables_.rows);
     out_.scored = static_cast<std::int64_t>(score_.n);
     if (score_.n == 0) return;
     out_.loss = score_.loss / score_.n;
@@ -123,23 +183,7 @@ class Predictor {
     std::sort(out_.unseen.begin(), out_.unseen.end());
   }
 
- private:
-  // The number to be predicted, where the data has it.
-  static std::optional<double> truth(const CsvReader& reader,
-                                     const std::vector<std::ptrdiff_t>& target,
-                                     const std::vector<double>& weights) {
-    double sum = 0;
-    for (std::size_t k = 0; k < target.size(); ++k) {
-      if (target[k] < 0) return {};
-      const auto value = parse_number(reader.fields()[static_cast<std::size_t>(target[k])]);
-      if (!value) return {};
-      sum += *value * (weights.empty() ? 1 : weights[k]);
-    }
-    return sum;
-  }
-
-  void row(const CsvReader& reader, const std::vector<std::size_t>& at, const std::string& name,
-           const std::vector<std::ptrdiff_t>& target, char separator) {
+  void row(std::size_t r, const std::string& name) {
     const auto known = agents_.find(name);
     if (known == agents_.end()) {
       ++out_.unseen_rows;
@@ -147,19 +191,18 @@ class Predictor {
     }
     bool blank = false;
     std::size_t j = 1;
-    for (std::size_t s = 0; s < at.size(); ++s) {
+    for (std::size_t s = 0; s < sources_.size(); ++s) {
       const Source& source = e_.sources[s];
-      const std::string_view field = reader.fields()[at[s]];
-      const bool missing = is_missing(field);
+      const Column& c = *sources_[s];
+      const bool missing = source.levels.empty() ? std::isnan(c.numbers[r]) : c.codes[r] < 0;
       if (missing && e_.missing == Missing::kError)
-        reader.refuse(at[s], "is missing, and the model was fitted with --missing error");
+        tables_.refuse(r, c.name, "", "is missing, and the model was fitted with --missing error");
       blank |= missing && e_.missing == Missing::kDrop;
       out_.filled += missing && e_.missing == Missing::kMean;
       if (source.levels.empty()) {
-        const std::optional<double> number = parse_number(field);
-        if (!number && !missing) reader.refuse(at[s], "is not a number");
-        x_[j++] = number ? (*number - source.mean[0]) / source.sd[0] : 0.0;
+        x_[j++] = missing ? 0.0 : (c.numbers[r] - source.mean[0]) / source.sd[0];
       } else {
+        const std::string_view field = text(c, r);
         const auto level = std::find(source.levels.begin(), source.levels.end(), field);
         const bool is_new = level == source.levels.end();
         out_.new_texts += is_new && !missing;
@@ -171,8 +214,8 @@ class Predictor {
     }
     if (blank) {
       ++out_.blank;
-      out_.csv += separator;
-      if (e_.classes.empty()) out_.csv += separator;
+      out_.csv += separator_;
+      if (e_.classes.empty()) out_.csv += separator_;
       return;
     }
     const auto model = [&](std::size_t c) -> const LinearModel& {
@@ -187,36 +230,59 @@ class Predictor {
       const std::vector<double>& weights =
           known == agents_.end() ? mean_weights_ : known->second->weights;
       const bool weighs = channels.size() > 1;
-      const double y = weighs ? inner(weights, channels) : channels[0];
-      const double half =
-          normal_limit((1 - kConfidence) / 2) *
-          (weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise)) : deviations[0]);
-      if (std::isnan(half)) {
-        fmt::format_to(std::back_inserter(out_.csv), "{}{}{}", y, separator, separator);
-        return;
-      }
-      fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator, y - half, separator,
-                     y + half);
-      if (const std::optional<double> t = truth(reader, target, weights))
-        score_.n += 1, score_.loss += (*t - y) * (*t - y), score_.y1 += *t, score_.y2 += *t * *t;
-      return;
+      put_number(r, weights, weighs ? inner(weights, channels) : channels[0],
+                 weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise))
+                        : deviations[0]);
+    } else {
+      put_class(r, channels);
     }
+  }
+
+  // A prediction with its interval, where there is one, and its error where the row has the target.
+  void put_number(std::size_t r, const std::vector<double>& weights, double y, double deviation) {
+    const double half = normal_limit((1 - kConfidence) / 2) * deviation;
+    out_.csv += fmt::format("{}{}", y, separator_);
+    out_.csv += std::isnan(half) ? std::string(1, separator_)
+                                 : fmt::format("{}{}{}", y - half, separator_, y + half);
+    double truth = targets_.empty() ? std::nan("") : 0;
+    for (std::size_t k = 0; k < targets_.size(); ++k)
+      truth += parse_number(text(*targets_[k], r)).value_or(std::nan("")) *
+               (weights.empty() ? 1 : weights[k]);
+    if (std::isnan(truth)) return;
+    score_.n += 1, score_.y1 += truth, score_.y2 += truth * truth;
+    score_.loss += (truth - y) * (truth - y);
+  }
+
+  void put_class(std::size_t r, const std::vector<double>& channels) {
     const std::vector<double> p = class_probabilities(channels, e_.classes.size());
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
-    put_field(out_.csv, e_.classes[top], separator);
-    fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator, p[top]);
-    if (target[0] < 0) return;
+    put_field(out_.csv, e_.classes[top], separator_);
+    fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[top]);
+    const std::string_view truth = targets_.empty() ? "" : text(*targets_[0], r);
+    if (truth.empty()) return;
     // Numbers that are classes are the same however they are written.
-    const std::string_view text = reader.fields()[static_cast<std::size_t>(target[0])];
-    const std::optional<double> t = parse_number(text);
+    const std::optional<double> t = parse_number(truth);
     for (std::size_t c = 0; c < e_.classes.size(); ++c)
-      if (text == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
+      if (truth == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
         score_.n += 1, score_.loss -= std::log(p[c]), score_.right += c == top;
+  }
+
+  static std::string_view text(const Column& c, std::size_t row) {
+    return c.codes[row] < 0 ? std::string_view()
+                            : c.levels[static_cast<std::size_t>(c.codes[row])];
   }
 
   const Model& model_;
   const Encoding& e_;
-  Predictions& out_;
+  Predictions out_;
+  Tables tables_;
+  std::vector<const Column*> sources_;
+  std::vector<const Column*> targets_;  // the target, or the outcomes; empty: not in the data
+  const Column* agent_ = nullptr;         // null: one agent a file,
+  std::vector<std::string> file_agents_;  // called so
+  bool name_agents_ = false;  // in a column of the output
+  std::unique_ptr<Echo> echo_;
+  char separator_ = ',';
   std::vector<double> x_;
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::unordered_map<std::string, std::int64_t> strangers_;
@@ -227,16 +293,9 @@ class Predictor {
 
 }  // namespace
 
-Predictions predict(const Model& model, const std::vector<std::string>& files) {
-  Predictions out;
-  Predictor predictor(model, out);
-  std::vector<std::string> header;
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    if (f == 0) header = CsvReader(files[0]).header();
-    predictor.file(files[f], f == 0, header);
-  }
-  predictor.finish();
-  return out;
+Predictions predict(const Model& model, const std::vector<std::string>& files,
+                    const std::vector<std::string>& beside) {
+  return Predictor(model, files, beside).run();
 }
 
 }  // namespace affpcl

@@ -10,8 +10,9 @@
 namespace affpcl {
 
 struct Predictions {
-  std::string csv;  // the rows as they came, with prediction, prediction_lo, prediction_hi
-                    // (of classes: prediction, probability)
+  // Rows of CSV as they came, of other formats their agent, with prediction, prediction_lo,
+  // prediction_hi (of classes: prediction, probability).
+  std::string csv;
   std::int64_t rows = 0;
   std::int64_t unseen_rows = 0, filled = 0, blank = 0, new_texts = 0;
   std::vector<std::string> unseen;  // agents the model does not know
@@ -20,6 +21,8 @@ struct Predictions {
   double loss = 0, r2 = 0, accuracy = 0;  // loss: mean squared error, or log loss
 };
 
-Predictions predict(const Model& model, const std::vector<std::string>& files);
+// `beside`: files with more columns of the same rows.
+Predictions predict(const Model& model, const std::vector<std::string>& files,
+                    const std::vector<std::string>& beside = {});
 
 }  // namespace affpcl

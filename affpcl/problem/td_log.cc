@@ -12,6 +12,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/weights.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 namespace {

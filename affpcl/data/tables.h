@@ -11,7 +11,8 @@
 
 namespace affpcl {
 
-// The files that `paths` stand for, in order: a folder its *.csv, a pattern what it matches.
+// The files that `paths` stand for, in order: a folder those whose ending says that they are tables,
+// a pattern what it matches.
 std::vector<std::string> data_files(const std::vector<std::string>& paths);
 
 // How the agent of a one-file table is found: `wanted`, or a column called agent, or site.
@@ -20,21 +21,28 @@ std::string agent_column(const std::string& path, const std::vector<std::string>
 
 std::string file_agent(const std::string& path);  // the file's name without folder and ending
 
+// Files of the same columns put end to end, and files with more columns of the same rows beside them.
 struct Tables {
-  std::vector<CsvTable> parts;     // one a file; their columns are in `columns`
+  std::vector<DataTable> parts;    // end to end; of their columns only the names are left
   std::vector<std::size_t> first;  // row of each part
+  std::vector<DataTable> beside;   // likewise
   std::size_t rows = 0;
   std::vector<Column> columns;
 
   Column* find(std::string_view name);  // null if there is none
   const Column* find(std::string_view name) const;
+  std::size_t part_of(std::size_t row) const;
   [[noreturn]] void refuse(std::size_t row, std::string_view column, std::string_view value,
                            std::string_view what) const;
 };
 
-// All files, which must have the same columns; of these the `wanted`, or all if that is empty.
-Tables read_tables(const std::vector<std::string>& files, const std::string& agent_column,
-                   const std::vector<std::string>& wanted);
+// The names of all columns: of the first file, and of those beside it.
+std::vector<std::string> tables_header(const std::vector<std::string>& files,
+                                       const std::vector<std::string>& beside);
+
+// All files; of their columns those in options.columns, or all if that is empty.
+Tables read_tables(const std::vector<std::string>& files, const std::vector<std::string>& beside,
+                   const TableOptions& options);
 
 struct RowAgents {
   std::vector<std::string> names;

@@ -1,17 +1,16 @@
-#include "affpcl/fit/tables.h"
+#include "affpcl/data/tables.h"
 
 #include <fmt/format.h>
 #include <glob.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "affpcl/base/error.h"
-#include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 namespace fs = std::filesystem;
@@ -22,9 +21,10 @@ std::vector<std::string> inside_folder(const std::string& path) {
   std::vector<std::string> files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-    if (entry.path().extension() == ".csv") files.push_back(entry.path().string());
+    if (has_table_ending(entry.path().string())) files.push_back(entry.path().string());
   if (files.empty())
-    throw BadInput(fmt::format("the folder {} holds no file that ends in .csv", path));
+    throw BadInput(
+        fmt::format("the folder {} holds no file that ends in {}", path, table_endings()));
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -38,23 +38,6 @@ std::vector<std::string> matching(const std::string& pattern) {
   globfree(&found);
   if (code != 0) throw BadInput(fmt::format("no file matches {}", pattern));
   return files;
-}
-
-void make_text(Column& c) {
-  if (c.type == Column::Type::kText) return;
-  c.type = Column::Type::kText;
-  std::map<std::string, std::int32_t> known;
-  for (double number : c.numbers) {
-    if (std::isnan(number)) {
-      c.codes.push_back(-1);
-      continue;
-    }
-    const auto [at, is_new] =
-        known.emplace(fmt::to_string(number), static_cast<std::int32_t>(c.levels.size()));
-    if (is_new) c.levels.push_back(at->first);
-    c.codes.push_back(at->second);
-  }
-  std::vector<double>().swap(c.numbers);
 }
 
 // The same column of another table, put behind. Numbers here and texts there are texts.
@@ -72,14 +55,11 @@ void append(Column& to, Column&& from) {
     to.codes.push_back(c < 0 ? -1 : code[static_cast<std::size_t>(c)]);
 }
 
-void append(Tables& all, CsvTable& table) {
+void append(Tables& all, DataTable& table) {
   const std::string& first = all.parts[0].path;
-  for (const Column& c : all.columns) {
-    if (table.find(c.name) != nullptr) continue;
-    std::vector<std::string> names;
-    for (const Column& other : table.columns) names.push_back(other.name);
-    throw BadInput(csv_lacks_column(table.path, c.name, names) + " (" + first + " has it)");
-  }
+  for (const Column& c : all.columns)
+    if (table.find(c.name) == nullptr)
+      throw BadInput(lacks_column(table.path, c.name, table.names()) + " (" + first + " has it)");
   for (Column& other : table.columns) {
     Column* const mine = all.find(other.name);
     if (mine == nullptr)
@@ -88,6 +68,38 @@ void append(Tables& all, CsvTable& table) {
                       table.path, other.name, first));
     append(*mine, std::move(other));
   }
+}
+
+// The columns of a table; their names stay behind.
+std::vector<Column> take_columns(DataTable& table) {
+  const std::vector<std::string> names = table.names();
+  std::vector<Column> columns = std::move(table.columns);
+  table.columns.clear();
+  for (const std::string& name : names) table.columns.push_back({.name = name});
+  return columns;
+}
+
+// Those of `all` that are among `names`. The first name stands in for none, since none means all.
+std::vector<std::string> among(const std::vector<std::string>& all,
+                               const std::vector<std::string>& names) {
+  std::vector<std::string> both;
+  for (const std::string& name : all)
+    if (std::find(names.begin(), names.end(), name) != names.end()) both.push_back(name);
+  if (both.empty() && !all.empty()) both.push_back(names[0]);
+  return both;
+}
+
+// What `options` asks of one file.
+DataTable read_share(const std::string& path, const std::vector<std::string>& header,
+                     const TableOptions& options) {
+  TableOptions mine{.columns = among(options.columns, header)};
+  const auto keep = [&](const std::vector<std::string>& from, std::vector<std::string>& to) {
+    for (const std::string& name : from)
+      if (std::find(header.begin(), header.end(), name) != header.end()) to.push_back(name);
+  };
+  keep(options.text, mine.text);
+  keep(options.number, mine.number);
+  return read_table(path, mine);
 }
 
 RowAgents agents_by_file(const Tables& tables) {
@@ -133,12 +145,12 @@ std::string agent_column(const std::string& path, const std::vector<std::string>
     return std::find(header.begin(), header.end(), name) != header.end();
   };
   if (!wanted.empty()) {
-    if (!has(wanted)) throw BadInput(csv_lacks_column(path, wanted, header));
+    if (!has(wanted)) throw BadInput(lacks_column(path, wanted, header));
     return wanted;
   }
   for (const char* name : {"agent", "site"})
     if (has(name)) return name;
-  throw BadInput(csv_lacks_column(path, "agent", header) +
+  throw BadInput(lacks_column(path, "agent", header) +
                  ": --agent COLUMN names the one that says whose row it is");
 }
 
@@ -152,32 +164,61 @@ const Column* Tables::find(std::string_view name) const {
   return nullptr;
 }
 
-void Tables::refuse(std::size_t row, std::string_view column, std::string_view value,
-                    std::string_view what) const {
-  const auto part = static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), row) -
-                                             first.begin() - 1);
-  const CsvTable& table = parts[part];
-  throw BadInput(csv_complaint(table.path, table.line(static_cast<std::int64_t>(row - first[part])),
-                               column, value, what));
+std::size_t Tables::part_of(std::size_t row) const {
+  const auto after = std::upper_bound(first.begin(), first.end(), row);
+  return static_cast<std::size_t>(after - first.begin()) - 1;
 }
 
-Tables read_tables(const std::vector<std::string>& files, const std::string& agent_column,
-                   const std::vector<std::string>& wanted) {
-  CsvOptions options{.columns = wanted};
-  if (!agent_column.empty()) options.text = {agent_column};
-  Tables all;
-  for (const std::string& path : files) {
-    CsvTable table = read_csv(path, options);
-    if (all.parts.empty()) {
-      all.columns = std::move(table.columns);
-    } else {
-      append(all, table);
+void Tables::refuse(std::size_t row, std::string_view column, std::string_view value,
+                    std::string_view what) const {
+  for (const DataTable& table : beside)
+    if (table.find(column) != nullptr)
+      throw BadInput(table.complaint(static_cast<std::int64_t>(row), column, value, what));
+  const std::size_t part = part_of(row);
+  throw BadInput(parts[part].complaint(static_cast<std::int64_t>(row - first[part]), column, value,
+                                       what));
+}
+
+std::vector<std::string> tables_header(const std::vector<std::string>& files,
+                                       const std::vector<std::string>& beside) {
+  std::vector<std::string> header = table_header(files[0]);
+  for (const std::string& path : beside)
+    for (const std::string& name : table_header(path)) {
+      if (std::find(header.begin(), header.end(), name) != header.end())
+        throw BadInput(fmt::format("{} has a column '{}', and so has what it is put beside; "
+                                   "rename one",
+                                   path, name));
+      header.push_back(name);
     }
-    table.columns.clear();
+  return header;
+}
+
+Tables read_tables(const std::vector<std::string>& files, const std::vector<std::string>& beside,
+                   const TableOptions& options) {
+  Tables all;
+  const std::vector<std::string> header = table_header(files[0]);
+  for (const std::string& path : files) {
+    DataTable table = read_share(path, header, options);
+    if (!all.parts.empty()) append(all, table);
+    std::vector<Column> columns = take_columns(table);
+    if (all.parts.empty()) all.columns = std::move(columns);
     all.first.push_back(all.rows);
     all.rows += static_cast<std::size_t>(table.rows);
     all.parts.push_back(std::move(table));
   }
+  for (const std::string& path : beside) {
+    DataTable table = read_share(path, table_header(path), options);
+    if (static_cast<std::size_t>(table.rows) != all.rows)
+      throw BadInput(fmt::format("{} has {} rows, and what it is put beside has {}", path,
+                                 table.rows, all.rows));
+    for (Column& c : take_columns(table)) all.columns.push_back(std::move(c));
+    all.beside.push_back(std::move(table));
+  }
+  if (!options.columns.empty())
+    std::erase_if(all.columns, [&](const Column& c) {
+      return std::find(options.columns.begin(), options.columns.end(), c.name) ==
+             options.columns.end();
+    });
   return all;
 }
 

@@ -1,0 +1,133 @@
+#include "affpcl/data/csv_table.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <limits>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
+#include "affpcl/data/levels.h"
+
+namespace affpcl {
+namespace {
+
+// One column in the making.
+class Builder {
+ public:
+  enum class Want { kInfer, kNumber, kText };
+
+  Builder(const CsvReader& reader, std::size_t index, Want want)
+      : reader_(reader), index_(index), want_(want) {
+    column.name = reader.header()[index];
+    if (want == Want::kText) column.type = Column::Type::kText;
+  }
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // Numbers came first, then a text: what the numbers looked like is gone.
+  bool late() const { return late_; }
+  const std::string& late_text() const { return late_text_; }
+
+  void reserve(std::size_t rows) {
+    if (column.type == Column::Type::kText) column.codes.reserve(rows);
+    if (column.type == Column::Type::kNumber && !late_) column.numbers.reserve(rows);
+  }
+
+  void add(std::int64_t row) {
+    const std::string_view field = reader_.fields()[index_];
+    if (column.type == Column::Type::kText) return levels_.add(field);
+    if (late_) return;
+    if (const std::optional<double> number = parse_number(field)) {
+      column.numbers.push_back(*number);
+    } else if (is_missing(field)) {
+      column.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
+      ++column.missing;
+    } else {
+      if (want_ == Want::kNumber) reader_.refuse(index_, "is not a number");
+      column.first_text = row;
+      late_ = column.missing != row;
+      late_text_ = field;
+      if (!late_) begin_text(row), levels_.add(field);
+      std::vector<double>().swap(column.numbers);
+    }
+  }
+
+  // The second time through the rows.
+  void begin_again() { begin_text(0), column.missing = 0, late_ = false; }
+
+  Column column;
+
+ private:
+  void begin_text(std::int64_t missing) {
+    column.type = Column::Type::kText;
+    column.codes.assign(static_cast<std::size_t>(missing), -1);
+  }
+
+  const CsvReader& reader_;
+  std::size_t index_;
+  Want want_;
+  bool late_ = false;
+  std::string late_text_;
+  Levels levels_{column};
+};
+
+}  // namespace
+
+DataTable read_csv(const std::string& path, const TableOptions& options) {
+  CsvReader reader(path);
+  using Want = Builder::Want;
+  std::vector<Want> want(reader.header().size(), Want::kInfer);
+  for (const std::string& name : options.number) want[reader.column(name)] = Want::kNumber;
+  for (const std::string& name : options.text) {
+    Want& w = want[reader.column(name)];
+    if (w == Want::kNumber)
+      throw BadInput(
+          fmt::format("{}: column '{}' is asked for as text and as numbers", path, name));
+    w = Want::kText;
+  }
+  std::deque<Builder> builders;
+  for (const std::string& name : options.columns.empty() ? reader.header() : options.columns) {
+    const std::size_t index = reader.column(name);
+    builders.emplace_back(reader, index, want[index]);
+  }
+
+  DataTable table;
+  table.path = path;
+  const std::int64_t size = reader.size(), start = reader.position();
+  std::int64_t line = -1;
+  for (; reader.next(); ++table.rows) {
+    if (reader.line() != ++line) {
+      line = reader.line();
+      table.line_breaks.emplace_back(table.rows, line);
+    }
+    if (table.rows == 1000 && size > 0) {  // room for all rows if the rest is like these
+      const double share =
+          static_cast<double>(reader.position() - start) / static_cast<double>(size);
+      for (Builder& b : builders) b.reserve(static_cast<std::size_t>(1.05 * 1001 / share));
+    }
+    for (Builder& b : builders) b.add(table.rows);
+  }
+  if (table.rows == 0) throw BadInput(fmt::format("{} has a header but no rows", path));
+
+  std::vector<Builder*> late;
+  for (Builder& b : builders)
+    if (b.late()) late.push_back(&b);
+  if (!late.empty()) {
+    if (!reader.rewind())
+      throw BadInput(
+          table.complaint(late[0]->column.first_text, late[0]->column.name, late[0]->late_text(),
+                          "comes after numbers, and this input cannot be read twice: say that "
+                          "the column is text"));
+    for (Builder* b : late) b->begin_again(), b->reserve(static_cast<std::size_t>(table.rows));
+    std::int64_t rows = 0;
+    for (; reader.next(); ++rows)
+      for (Builder* b : late) b->add(rows);
+    if (rows != table.rows) throw BadInput(fmt::format("{} changed while it was read", path));
+  }
+  for (Builder& b : builders) table.columns.push_back(std::move(b.column));
+  return table;
+}
+
+}  // namespace affpcl
