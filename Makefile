@@ -1,6 +1,6 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint bench clean
+.PHONY: help demo test mutants format lint bench features clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
@@ -40,6 +40,14 @@ bench:  ## measure the kernels and a round of AffPCL on this machine
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_bench
 	build/release/affpcl_bench
+
+IMAGES ?= ../shared/data/qmnist_writers/top60-images-idx3-ubyte
+FEATURES ?= --with ../shared/data/qmnist_writers/top60-labels.csv
+features:  ## LeNet-5 features of handwriting for `affpcl reproduce fig-real --data build/features`
+	@tools/setup features
+	@cmake --preset release -DAFFPCL_FEATURES=ON >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target affpcl_features
+	build/release/affpcl_features $(IMAGES) $(FEATURES) --out build/features
 
 clean:  ## remove everything that was built
 	rm -rf build

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "affpcl/base/error.h"
 #include "affpcl/study/claims.h"
 #include "affpcl/study/results.h"
 #include "affpcl/study/studies.h"
@@ -20,6 +22,29 @@ void print_studies() {
     fmt::print("  {:<18} {}\n", s.name, read_study(std::string(s.spec), std::string(s.name)).title);
 }
 
+bool needs_data(const EmbeddedStudy& study) {
+  return read_study(std::string(study.spec), std::string(study.name))
+             .settings.front()
+             .spec.problem_kind == "rows";
+}
+
+// A study of recorded rows finds its files in the folder that the user names.
+std::vector<std::string> with_data(std::vector<std::string> overrides, const EmbeddedStudy& study,
+                                   const std::string& folder) {
+  if (!needs_data(study)) return overrides;
+  if (folder.empty())
+    throw BadInput(fmt::format(
+        "{} needs --data DIR, a folder with features.npy and labels.csv (make features)",
+        study.name));
+  const Study plain = read_study(std::string(study.spec), std::string(study.name));
+  for (const char* key : {"file", "with"}) {
+    const std::string path =
+        (std::filesystem::path(folder) / plain.settings.front().spec.problem.text(key)).string();
+    overrides.insert(overrides.begin(), fmt::format("problem.{}={}", key, path));
+  }
+  return overrides;
+}
+
 std::string verdicts_text(const std::vector<Verdict>& verdicts) {
   std::string out;
   for (const Verdict& v : verdicts)
@@ -33,73 +58,79 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts) {
 Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
   struct Options : CommonOptions {
     std::vector<std::string> names;
+    std::string data;
   };
   auto o = std::make_shared<Options>();
   CLI::App* verb =
       app.add_subcommand("reproduce", "the paper's figures and theorems, with what was expected");
   verb->add_option("names", o->names, "which studies; 'all' for all; none lists them")
       ->type_name("NAME…");
+  verb->add_option("--data", o->data,
+                   "folder of the files that fig-real needs; without it `all` leaves fig-real out")
+      ->type_name("DIR");
   add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
   verb->footer("Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all");
-  return {
-      verb, [o, command_line] {
-        if (o->names.empty()) {
-          print_studies();
-          return int{kOk};
-        }
-        std::vector<const EmbeddedStudy*> chosen;
-        for (const std::string& name : o->names) {
-          if (name != "all") {
-            chosen.push_back(&embedded_study(name));
-            continue;
-          }
-          for (const EmbeddedStudy& s : embedded_studies()) chosen.push_back(&s);
-        }
-        for (std::size_t i = 0; i < chosen.size(); ++i)  // each once
-          chosen.erase(std::remove(chosen.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                   chosen.end(), chosen[i]),
-                       chosen.end());
-        // Everything that can be refused is refused before the work.
-        std::vector<Study> studies;
-        std::vector<std::unique_ptr<ResultFolder>> folders;
-        for (const EmbeddedStudy* s : chosen) {
-          studies.push_back(read_study(std::string(s->spec), std::string(s->name), o->overrides()));
-          if (!o->out.empty())
-            folders.push_back(std::make_unique<ResultFolder>(
-                chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name), o->force));
-        }
+  return {verb, [o, command_line] {
+            if (o->names.empty()) {
+              print_studies();
+              return int{kOk};
+            }
+            std::vector<const EmbeddedStudy*> chosen;
+            for (const std::string& name : o->names) {
+              if (name != "all") {
+                chosen.push_back(&embedded_study(name));
+                continue;
+              }
+              for (const EmbeddedStudy& s : embedded_studies())
+                if (!o->data.empty() || !needs_data(s)) chosen.push_back(&s);
+            }
+            for (std::size_t i = 0; i < chosen.size(); ++i)  // each once
+              chosen.erase(std::remove(chosen.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                       chosen.end(), chosen[i]),
+                           chosen.end());
+            // Everything that can be refused is refused before the work.
+            std::vector<Study> studies;
+            std::vector<std::unique_ptr<ResultFolder>> folders;
+            for (const EmbeddedStudy* s : chosen) {
+              studies.push_back(read_study(std::string(s->spec), std::string(s->name),
+                                           with_data(o->overrides(), *s, o->data)));
+              if (!o->out.empty())
+                folders.push_back(std::make_unique<ResultFolder>(
+                    chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name), o->force));
+            }
 
-        nlohmann::ordered_json all = nlohmann::ordered_json::object();
-        for (std::size_t i = 0; i < studies.size(); ++i) {
-          const StudyResult result = run_with_progress(studies[i], *o);
-          const std::vector<Verdict> verdicts =
-              result.complete ? judge(std::string(chosen[i]->claims), studies[i].name, result)
-                              : std::vector<Verdict>{};
-          if (!o->out.empty()) {
-            folders[i]->add("claims.json", claims_json(verdicts));
-            write_results(*folders[i], studies[i], result, command_line);
-          }
-          if (o->json) {
-            nlohmann::ordered_json one =
-                nlohmann::ordered_json::parse(summary_json(studies[i], result, command_line));
-            one["claims"] = nlohmann::ordered_json::parse(claims_json(verdicts));
-            all[studies[i].name] = std::move(one);
-          } else if (!o->quiet) {
-            fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
-            std::fputs(results_table(result).c_str(), stdout);
-            std::fputs(verdicts_text(verdicts).c_str(), stdout);
-            fmt::print("{:.2f} s\n", result.seconds);
-            std::fflush(stdout);
-          }
-          if (!result.complete) {
-            if (o->json) fmt::print("{}\n", all.dump(1));
-            return int{kInterrupted};
-          }
-        }
-        if (o->json) fmt::print("{}\n", chosen.size() == 1 ? all.begin()->dump(1) : all.dump(1));
-        if (!o->json && !o->quiet && !o->out.empty()) fmt::print("results in {}\n", o->out);
-        return int{kOk};
-      }};
+            nlohmann::ordered_json all = nlohmann::ordered_json::object();
+            for (std::size_t i = 0; i < studies.size(); ++i) {
+              const StudyResult result = run_with_progress(studies[i], *o);
+              const std::vector<Verdict> verdicts =
+                  result.complete ? judge(std::string(chosen[i]->claims), studies[i].name, result)
+                                  : std::vector<Verdict>{};
+              if (!o->out.empty()) {
+                folders[i]->add("claims.json", claims_json(verdicts));
+                write_results(*folders[i], studies[i], result, command_line);
+              }
+              if (o->json) {
+                nlohmann::ordered_json one =
+                    nlohmann::ordered_json::parse(summary_json(studies[i], result, command_line));
+                one["claims"] = nlohmann::ordered_json::parse(claims_json(verdicts));
+                all[studies[i].name] = std::move(one);
+              } else if (!o->quiet) {
+                fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
+                std::fputs(results_table(result).c_str(), stdout);
+                std::fputs(verdicts_text(verdicts).c_str(), stdout);
+                fmt::print("{:.2f} s\n", result.seconds);
+                std::fflush(stdout);
+              }
+              if (!result.complete) {
+                if (o->json) fmt::print("{}\n", all.dump(1));
+                return int{kInterrupted};
+              }
+            }
+            if (o->json)
+              fmt::print("{}\n", chosen.size() == 1 ? all.begin()->dump(1) : all.dump(1));
+            if (!o->json && !o->quiet && !o->out.empty()) fmt::print("results in {}\n", o->out);
+            return int{kOk};
+          }};
 }
 
 }  // namespace affpcl::cli

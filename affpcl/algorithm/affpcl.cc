@@ -115,7 +115,7 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
   if (!ratio_->learns()) {  // Algorithm 1: (s, g(x^c), g^b(theta^c), g^{c->i}) up, three means down
     Layout world, sample;
     setup.problem.declare(world, sample);
-    const std::int64_t K = std::int64_t{setup.period} * setup.batch;
+    const std::int64_t K = std::int64_t{setup.period - 1} * setup.batch + setup.last;
     published_ = {K * (sample.rows() + 2 * shape.d + thetac_.rows), 2 * shape.d + thetac_.rows};
   }
 }
@@ -177,6 +177,8 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
     central_objective(round, lanes, s, centre, theta, bhat);
   };
 
+  int all = 0;  // samples of the round
+  for (int k = 0; k < batch.steps; ++k) all += batch.samples(k);
   ratio_->begin(agents);
   guard_.contribute(round, agents, message);
   for (int k = 0; k < batch.steps; ++k) {
@@ -186,13 +188,14 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
       copy(xc, xk), add_scaled(xk, 1, dx);
       copy(thetac, thetak), add_scaled(thetak, 1, dtheta);
     }
-    const double alpha_c = round.step.central.at(round.first + k) / batch.size;
-    const double alpha_b = round.step.objective.at(round.first + k) / batch.size;
-    for (int m = 0; m < batch.size; ++m) {
+    const int samples = batch.samples(k);
+    const double alpha_c = round.step.central.at(round.first + k) / samples;
+    const double alpha_b = round.step.objective.at(round.first + k) / samples;
+    for (int m = 0; m < samples; ++m) {
       const In s = batch.s(k, m), b = batch.b(k, m);
       evaluate(s, xc, thetac);
       subtract(Ax, bhat, g);  // g^{c->j}
-      correction(round, batch, s, g, agents, centre, gc, message);
+      correction(round, samples, all, s, g, agents, centre, gc, message);
 
       if (k > 0) evaluate(s, xk, thetak);
       if (config_.central != Central::kAverage) {  // CDL
@@ -217,11 +220,11 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
   message.add(dtheta_, dtheta);
 }
 
-void AffPcl::correction(const Round& round, const Batch& batch, In s, Out g, Agents agents,
+void AffPcl::correction(const Round& round, int step, int all, In s, Out g, Agents agents,
                         Centre centre, Out gc, Message message) const {
-  const double share = 1.0 / (batch.steps * batch.size);
+  const double share = 1.0 / all;
   if (config_.correction == Correction::kServer) {
-    add_scaled(gc, 1.0 / batch.size, g);
+    add_scaled(gc, 1.0 / step, g);
     if (share != 1)
       for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
     ratio_->contribute(round, s, g, agents, centre, message);
@@ -231,7 +234,7 @@ void AffPcl::correction(const Round& round, const Batch& batch, In s, Out g, Age
   ratio_->own(round, s, agents, centre, rho);
   for (int r = 0; r < g.rows; ++r)
     for (int l = 0; l < agents.lanes.count; ++l) {
-      gc.row(r)[l] += g.row(r)[l] / (rho.p[l] * batch.size);
+      gc.row(r)[l] += g.row(r)[l] / (rho.p[l] * step);
       g.row(r)[l] *= share;
     }
   message.add(gbar_, g);

@@ -81,9 +81,9 @@ class AffPcl final : public Algorithm {
   // bhat^c at the samples s.
   void central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
                          Out bhat) const;
-  // Takes one sample's g^{c->j} into the importance-corrected sum and into the agent's own
-  // g^{c->i}.
-  void correction(const Round& round, const Batch& batch, In s, Out g, Agents agents, Centre centre,
+  // Takes g^{c->j} of one sample, of so many in its step and in the round, into the
+  // importance-corrected sum and into the agent's own g^{c->i}.
+  void correction(const Round& round, int step, int all, In s, Out g, Agents agents, Centre centre,
                   Out gc, Message message) const;
   void add_to_cells(const Round& round, In s, In b, Message message) const;
 

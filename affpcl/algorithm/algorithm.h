@@ -29,6 +29,7 @@ struct Setup {
   const StepSizes& step;
   int period;  // local steps between two sums (K); a round may be shorter at the end of a run
   int batch;   // samples per local step
+  int last;    // samples of a period's last step, at most `batch`
   std::int64_t steps = 0;  // local steps of the whole run
 };
 

@@ -17,7 +17,7 @@ class Bench {
       : problem_(Tabular::generate({.agents = 2, .dim = 2, .states = 2}, 1, 0),
                  Tabular::Coe::kAuto),
         guard_(mode) {
-    guard_.declare({problem_, steps_, 1, 1, 100}, agent_, centre_, sum_);
+    guard_.declare({problem_, steps_, 1, 1, 1, 100}, agent_, centre_, sum_);
     agents_ = Store(agent_.rows(), 2);
     shared_ = Buffer(static_cast<std::size_t>(centre_.rows()) + 1);
   }
@@ -113,9 +113,9 @@ TEST(Guard, NoneDeclaresNothing) {
   Layout agent, centre;
   SumLayout sum;
   Guard none(Guard::Mode::kNone), full(Guard::Mode::kFull);
-  none.declare({problem, steps, 1, 1, 10}, agent, centre, sum);
+  none.declare({problem, steps, 1, 1, 1, 10}, agent, centre, sum);
   EXPECT_EQ(agent.rows() + centre.rows() + sum.size(), 0);
-  full.declare({problem, steps, 1, 1, 10}, agent, centre, sum);
+  full.declare({problem, steps, 1, 1, 1, 10}, agent, centre, sum);
   EXPECT_EQ(sum.size(), 2);  // numbers more that an agent sends
 }
 

@@ -90,7 +90,7 @@ void Ifca::choose(const Round& round, const Batch& batch, Agents agents, Centre 
       fill(loss, 0);
       const Out one = scratch.rows(1);
       for (int k = 0; k < batch.steps; ++k)
-        for (int m = 0; m < batch.size; ++m) {
+        for (int m = 0; m < batch.samples(k); ++m) {
           round.problem.apply(agents.lanes, batch.s(k, m), model(centre, c), y);
           squared_distance(y, batch.b(k, m), one);
           add_scaled(loss, 1, one);

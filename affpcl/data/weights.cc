@@ -7,6 +7,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl {
 

@@ -72,7 +72,8 @@ class Echo {
   bool open(std::size_t file) {
     if (file == files_.size()) return false;
     at_ = file;
-    const std::vector<std::string> before = reader_ ? reader_->header() : std::vector<std::string>();
+    const std::vector<std::string> before =
+        reader_ ? reader_->header() : std::vector<std::string>();
     reader_ = std::make_unique<CsvReader>(files_[file]);
     if (file > 0 && reader_->header() != before)
       throw BadInput(fmt::format("{} has other columns than the first file", files_[file]));
@@ -164,12 +165,12 @@ class Predictor {
       put_field(out_.csv, name, separator_), out_.csv += separator_;
     // An agent that is known from beside the rows kept; a file's name is not repeated.
     const std::string agent = agent_ != nullptr ? agent_->name : "agent";
-    name_agents_ = !echo_ || (agent_ != nullptr &&
-                              std::find(kept.begin(), kept.end(), agent) == kept.end());
+    name_agents_ =
+        !echo_ || (agent_ != nullptr && std::find(kept.begin(), kept.end(), agent) == kept.end());
     if (name_agents_) put_field(out_.csv, agent, separator_), out_.csv += separator_;
-    out_.csv += fmt::format("{}\n", e_.classes.empty()
-                                        ? fmt::join(kPredicted, std::string_view(&separator_, 1))
-                                        : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
+    out_.csv += fmt::format(
+        "{}\n", e_.classes.empty() ? fmt::join(kPredicted, std::string_view(&separator_, 1))
+                                   : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
   }
 
   void finish() {
@@ -230,9 +231,9 @@ class Predictor {
       const std::vector<double>& weights =
           known == agents_.end() ? mean_weights_ : known->second->weights;
       const bool weighs = channels.size() > 1;
-      put_number(r, weights, weighs ? inner(weights, channels) : channels[0],
-                 weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise))
-                        : deviations[0]);
+      put_number(
+          r, weights, weighs ? inner(weights, channels) : channels[0],
+          weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise)) : deviations[0]);
     } else {
       put_class(r, channels);
     }
@@ -268,8 +269,7 @@ class Predictor {
   }
 
   static std::string_view text(const Column& c, std::size_t row) {
-    return c.codes[row] < 0 ? std::string_view()
-                            : c.levels[static_cast<std::size_t>(c.codes[row])];
+    return c.codes[row] < 0 ? std::string_view() : c.levels[static_cast<std::size_t>(c.codes[row])];
   }
 
   const Model& model_;
@@ -277,10 +277,10 @@ class Predictor {
   Predictions out_;
   Tables tables_;
   std::vector<const Column*> sources_;
-  std::vector<const Column*> targets_;  // the target, or the outcomes; empty: not in the data
+  std::vector<const Column*> targets_;    // the target, or the outcomes; empty: not in the data
   const Column* agent_ = nullptr;         // null: one agent a file,
   std::vector<std::string> file_agents_;  // called so
-  bool name_agents_ = false;  // in a column of the output
+  bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
   char separator_ = ',';
   std::vector<double> x_;

@@ -5,6 +5,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/least_squares.h"
+#include "affpcl/problem/rows.h"
 #include "affpcl/problem/sarsa.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/problem/td.h"
@@ -14,7 +15,7 @@ namespace {
 
 std::vector<ProblemKind>& registry() {
   static std::vector<ProblemKind> kKinds = {Gaussian::kind(), LeastSquares::kind(), Tabular::kind(),
-                                            Td::kind(), Sarsa::kind()};
+                                            Td::kind(),       Sarsa::kind(),        Rows::kind()};
   return kKinds;
 }
 

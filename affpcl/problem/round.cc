@@ -3,17 +3,18 @@
 namespace affpcl {
 
 void residual(const Round& round, Lanes lanes, const Batch& batch, int k, In x, Out g) {
-  if (batch.size == 1) {
+  const int samples = batch.samples(k);
+  if (samples == 1) {
     round.problem.apply(lanes, batch.s(k, 0), x, g);
     subtract(g, batch.b(k, 0), g);
     return;
   }
   const Out one = round.scratch.rows(g.rows);
   fill(g, 0);
-  for (int m = 0; m < batch.size; ++m) {
+  for (int m = 0; m < samples; ++m) {
     round.problem.apply(lanes, batch.s(k, m), x, one);
     subtract(one, batch.b(k, m), one);
-    add_scaled(g, 1.0 / batch.size, one);
+    add_scaled(g, 1.0 / samples, one);
   }
 }
 

@@ -18,11 +18,13 @@ struct Round {
   Key key{};  // of the run, for draws of a method's own
 };
 
-// A block's samples of one round: `size` samples for each of `steps` local steps.
+// A block's samples of one round: up to `size` samples for each of `steps` local steps.
 struct Batch {
   const double* p = nullptr;
   int state_rows = 0, d = 0;
   int steps = 1, size = 1;
+  int period = 1, last = 1;  // the period's last step takes `last` samples
+  int samples(int k) const { return k + 1 == period ? last : size; }  // of step k
   In s(int k, int m) const { return {sample(k, m), state_rows, kLanes}; }
   In b(int k, int m) const {
     return {sample(k, m) + static_cast<std::ptrdiff_t>(state_rows) * kLanes, d, kLanes};

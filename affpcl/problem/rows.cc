@@ -7,7 +7,8 @@
 
 namespace affpcl {
 
-Rows::Rows(Data data, Order order, Form form) : data_(std::move(data)), order_(order), form_(form) {
+Rows::Rows(Data data, Order order, Form form, double ridge)
+    : data_(std::move(data)), order_(order), form_(form), ridge_(ridge) {
   set_shape(data_.d, data_.k);
   const auto n = static_cast<std::int64_t>(data_.first.size()) - 1;
   for (std::int64_t i = 0; i < n; ++i) lengths_.push_back(rows(i));
@@ -75,6 +76,14 @@ void Rows::draw(const Draw& draw, Agents world, Out s) const {
   }
 }
 
+void Rows::apply(Lanes lanes, In s, In x, Out Ax) const {
+  Transitions::apply(lanes, s, x, Ax);
+  if (ridge_ == 0) return;
+  for (int l = 0; l < lanes.count; ++l)
+    if (!is_void(s, l))
+      for (int r = 0; r < Ax.rows; ++r) Ax.row(r)[l] += ridge_ * x.at(r, l);
+}
+
 void Rows::Phi(Lanes lanes, In s, In theta, Out bhat) const {
   switch (form_) {
     case Form::kChannels:
@@ -113,6 +122,44 @@ double Rows::probability(std::int64_t agent, int outcome) const {
 void Rows::outcome(Lanes lanes, int number, Out s) const {
   for (int l = 0; l < lanes.count; ++l)
     write(at(lanes.first + l, std::min<std::int64_t>(number, rows(lanes.first + l) - 1)), s, l);
+}
+
+void Rows::score_on(const Data& other) {
+  const auto d = static_cast<std::size_t>(data_.d), n = other.first.size() - 1;
+  test_A_.assign(n * d * d, 0.0);
+  test_b_.assign(n * d, 0.0);
+  test_yy_.assign(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double share = 1 / static_cast<double>(other.first[i + 1] - other.first[i]);
+    for (auto row = static_cast<std::size_t>(other.first[i]);
+         row < static_cast<std::size_t>(other.first[i + 1]); ++row) {
+      const double *phi = other.phi->data() + row * d, y = other.y[row];
+      for (std::size_t r = 0; r < d; ++r) {
+        for (std::size_t c = 0; c < d; ++c) test_A_[(i * d + r) * d + c] += share * phi[r] * phi[c];
+        test_b_[i * d + r] += share * phi[r] * y;
+      }
+      test_yy_[i] += share * y * y;
+    }
+  }
+  solve();
+}
+
+void Rows::error(Lanes lanes, In x, Out one_row) const {
+  if (test_yy_.empty()) return Problem::error(lanes, x, one_row);
+  const auto d = static_cast<std::size_t>(data_.d);
+  std::vector<double> v(d);
+  for (int l = 0; l < lanes.count; ++l) {
+    const auto i = static_cast<std::size_t>(lanes.first + l);
+    for (std::size_t r = 0; r < d; ++r) v[r] = x.at(static_cast<int>(r), l);
+    double sum = test_yy_[i];
+    for (std::size_t r = 0; r < d; ++r) {
+      const double* A = test_A_.data() + (i * d + r) * d;
+      double Av = 0;
+      for (std::size_t c = 0; c < d; ++c) Av += A[c] * v[c];
+      sum += v[r] * (Av - 2 * test_b_[i * d + r]);
+    }
+    one_row.p[l] = std::max(0.0, sum);
+  }
 }
 
 std::vector<double> Rows::theta(std::int64_t agent) const {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/transitions.h"
 
 namespace affpcl {
@@ -30,13 +31,20 @@ class Rows final : public Transitions {
     std::vector<double> theta;                       // [agents][k]: weights of the channels
     std::vector<std::string> agents, unknowns;       // their names
   };
-  Rows(Data data, Order order, Form form);
+  // `ridge` is added to every A(s): with fewer rows than features a solution needs it.
+  Rows(Data data, Order order, Form form, double ridge = 0);
+  static ProblemKind kind();  // from a file (rows_read.cc)
+
+  // From now on the error of an agent's x is its mean squared error on these rows of its own, and
+  // its solution is that of the rows it learns from.
+  void score_on(const Data& other);
 
   Shape shape() const override;
   std::int64_t most_samples() const override;
   bool present(std::int64_t agent, std::int64_t sample) const override;
   std::int64_t count_present(std::int64_t sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
+  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
   void known(Lanes lanes, In s, Out b0) const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
@@ -45,6 +53,7 @@ class Rows final : public Transitions {
   int outcomes() const override { return static_cast<int>(longest_); }
   double probability(std::int64_t agent, int outcome) const override;
   void outcome(Lanes lanes, int number, Out s) const override;
+  void error(Lanes lanes, In x, Out one_row) const override;
   std::vector<double> theta(std::int64_t agent) const override;
   std::vector<std::string> agent_names() const override { return data_.agents; }
   std::vector<std::string> unknown_names() const override { return data_.unknowns; }
@@ -63,6 +72,9 @@ class Rows final : public Transitions {
   std::int64_t longest_ = 0;
   std::vector<std::int64_t> lengths_;  // sorted
   std::vector<double> theta_mean_;
+  double ridge_ = 0;
+  // Of the rows that x is scored on, by agent: mean phi phi', phi y, y^2.
+  std::vector<double> test_A_, test_b_, test_yy_;
 };
 
 }  // namespace affpcl

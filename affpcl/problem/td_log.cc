@@ -11,8 +11,8 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
-#include "affpcl/data/weights.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/weights.h"
 
 namespace affpcl {
 namespace {

@@ -56,12 +56,13 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     if (method.period * method.batch > 1 && problem_.count_present(samples - 1) < shape_.agents)
       throw BadInput(
           "the agents' rows end at different times: period and batch of every method must be 1");
+    if (method.last == 0) method.last = method.batch;
     Member m;
     m.method = std::move(method);
     const Algorithm& algorithm = *m.method.algorithm;
     m.method.algorithm->declare(
-        {problem_, m.method.step, m.method.period, m.method.batch, options_.steps}, m.agent,
-        m.centre, m.sum);
+        {problem_, m.method.step, m.method.period, m.method.batch, m.method.last, options_.steps},
+        m.agent, m.centre, m.sum);
     m.agents = Store(m.agent.rows(), shape_.agents);
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));
@@ -94,10 +95,11 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Method& method = members_[i].method;
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
-      return !shape_.acts && g.period == method.period && g.batch == method.batch;
+      return !shape_.acts && g.period == method.period && g.batch == method.batch &&
+             g.last == method.last;
     });
     if (group == groups_.end()) {
-      Group g{method.period, method.batch, {}, {}, {}, {}, {}};
+      Group g{method.period, method.batch, method.last, {}, {}, {}, {}, {}};
       problem_.declare(g.world, g.sample);
       g.worlds = Store(g.world.rows(), shape_.agents);
       g.samples = Store(g.period * g.batch * (g.sample.rows() + shape_.d), shape_.agents);
@@ -127,7 +129,13 @@ In Run::scored(const Member& member, std::int64_t block) const {
 }
 
 Batch Run::batch_of(const Group& group, std::int64_t block, int steps) const {
-  return {group.samples.block(block).p, group.sample.rows(), shape_.d, steps, group.batch};
+  return {.p = group.samples.block(block).p,
+          .state_rows = group.sample.rows(),
+          .d = shape_.d,
+          .steps = steps,
+          .size = group.batch,
+          .period = group.period,
+          .last = group.last};
 }
 
 void Run::draw(Group& group, int steps) {
@@ -140,7 +148,7 @@ void Run::draw(Group& group, int steps) {
       if (shape_.acts)
         draw.acting = acting.method.algorithm->solution(acting.agents.block(b), centre_of(acting));
       for (int k = 0; k < steps; ++k)
-        for (int m = 0; m < group.batch; ++m) {
+        for (int m = 0; m < batch.samples(k); ++m) {
           draw.key.step = static_cast<std::uint32_t>((step_ + k) * group.batch + m);
           const In s = batch.s(k, m), own = batch.b(k, m);
           problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows});

@@ -24,6 +24,7 @@ struct Method {
   int period = 1;
   int batch = 1;
   StepSizes step;
+  int last = 0;  // samples of a period's last step, where these are fewer
 };
 
 struct RunOptions {
@@ -114,7 +115,7 @@ class Run {
     std::array<double, kProgress> progress{};
   };
   struct Group {  // members with one world
-    int period, batch;
+    int period, batch, last;
     std::vector<std::size_t> members;
     Layout world, sample;
     Store worlds, samples;

@@ -77,6 +77,12 @@ const std::vector<Param>& method_table() {
        .fallback = std::int64_t{1},
        .lo = 1,
        .hi = 1e6},
+      {.name = "samples",
+       .doc = "instead of period: samples between two rounds, in steps of `batch`, the last one "
+              "with what is left",
+       .fallback = std::int64_t{0},
+       .lo = 0,
+       .hi = 1e9},
   };
   return kParams;
 }
@@ -307,7 +313,13 @@ Spec Parser::spec(const toml::table& root) const {
     m.values = named([&] { return Values(mk.params, all, "method"); });
     m.name = c.text("name").empty() ? m.kind : c.text("name");
     m.period = static_cast<int>(c.integer("period"));
-    m.batch = static_cast<int>(c.integer("batch"));
+    m.last = m.batch = static_cast<int>(c.integer("batch"));
+    if (const auto samples = static_cast<int>(c.integer("samples")); samples > 0) {
+      if (m.period > 1)
+        fail("period and samples both say how long a round is: give one of them", &node);
+      m.period = (samples + m.batch - 1) / m.batch;
+      m.last = samples - (m.period - 1) * m.batch;
+    }
     m.step_size = step("method", t, kStepKeys[0]);
     if (!names.insert(m.name).second)
       fail(fmt::format("two methods are called '{}': give one of them a name of its own", m.name),

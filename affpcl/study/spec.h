@@ -27,8 +27,8 @@ struct StepRule {
 struct MethodSpec {
   std::string name, kind;
   Values values;
-  int period = 1, batch = 1;
-  std::optional<StepRule> step_size;  // replaces the run's for this method
+  int period = 1, batch = 1, last = 1;  // last: samples of a period's last step
+  std::optional<StepRule> step_size;    // replaces the run's for this method
 };
 
 struct Spec {

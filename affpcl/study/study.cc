@@ -139,7 +139,7 @@ class Runner {
 
     std::vector<Method> methods;
     for (const MethodSpec& m : spec.methods) {
-      Method method{m.name, method_kind(m.kind).make(m.values), m.period, m.batch, {}};
+      Method method{m.name, method_kind(m.kind).make(m.values), m.period, m.batch, {}, m.last};
       try {
         method.step = step_sizes(spec, m, *problem);
       } catch (const BadInput& e) {

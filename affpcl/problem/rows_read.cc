@@ -1,0 +1,227 @@
+// Rows from a file: whose they are, what they are predicted from, which of them are held out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/field.h"
+#include "affpcl/data/tables.h"
+#include "affpcl/data/weights.h"
+#include "affpcl/problem/rows.h"
+
+namespace affpcl {
+namespace {
+
+struct Config {
+  std::string file, with, agent, target, channels, weights, features, fold;
+  double delta_obj = 0, ridge = 0;
+  std::int64_t agents = 0;
+  bool once = false;
+};
+
+Tables read(const Config& config) {
+  const std::vector<std::string> beside =
+      config.with.empty() ? std::vector<std::string>() : std::vector{config.with};
+  return read_tables({config.file}, beside, {.text = {config.agent}});
+}
+
+const Column& column(const Tables& tables, const Config& config, const std::string& name) {
+  const Column* c = tables.find(name);
+  if (c != nullptr) return *c;
+  std::vector<std::string> names;
+  for (const Column& other : tables.columns) names.push_back(other.name);
+  throw BadInput(lacks_column(config.file, name, names));
+}
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t from = 0; !list.empty() && from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    names.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return names;
+}
+
+const std::vector<double>& numbers(const Tables& tables, const Config& config,
+                                   const std::string& name) {
+  const Column& c = column(tables, config, name);
+  if (c.type != Column::Type::kNumber)
+    throw BadInput(
+        fmt::format("{}: column '{}' holds texts, where numbers are needed", config.file, name));
+  for (std::size_t r = 0; r < c.numbers.size(); ++r)
+    if (std::isnan(c.numbers[r])) tables.refuse(r, name, "", "is missing");
+  return c.numbers;
+}
+
+// Everything but agent, target, channels and folds.
+std::vector<std::string> features_of(const Tables& table, const Config& config,
+                                     const std::vector<std::string>& channels) {
+  if (!config.features.empty()) return names_in(config.features);
+  std::vector<std::string> names;
+  for (const Column& c : table.columns)
+    if (c.type == Column::Type::kNumber && c.name != config.agent && c.name != config.target &&
+        c.name != config.fold &&
+        std::find(channels.begin(), channels.end(), c.name) == channels.end())
+      names.push_back(c.name);
+  if (names.empty()) throw BadInput(fmt::format("{} has no column of numbers", config.file));
+  return names;
+}
+
+// lambda^i evenly from .5 - delta / 2 to .5 + delta / 2; theta^i = (lambda^i, 1 - lambda^i).
+std::vector<double> even_weights(std::size_t agents, double delta) {
+  std::vector<double> theta;
+  for (std::size_t i = 0; i < agents; ++i) {
+    const double at = agents > 1 ? static_cast<double>(i) / static_cast<double>(agents - 1) : 0.5;
+    const double lambda = 0.5 + delta * (at - 0.5);
+    theta.insert(theta.end(), {lambda, 1 - lambda});
+  }
+  return theta;
+}
+
+// The rows of the chosen agents, agent after agent, that `keep` wants.
+template <class Keep>
+Rows::Data select(const Tables& table, const std::vector<std::string>& features,
+                  const std::vector<std::string>& channels, const Config& config,
+                  const std::vector<double>& theta, const std::vector<std::int32_t>& agents,
+                  Keep keep) {
+  Rows::Data data;
+  data.d = static_cast<int>(features.size());
+  data.k = static_cast<int>(channels.size());
+  data.theta = theta;
+  data.unknowns = features;
+  std::vector<const std::vector<double>*> phi, c;
+  for (const std::string& name : features) phi.push_back(&numbers(table, config, name));
+  for (const std::string& name : channels) c.push_back(&numbers(table, config, name));
+  const std::vector<double>* y =
+      channels.empty() ? &numbers(table, config, config.target) : nullptr;
+  const Column& owner = column(table, config, config.agent);
+  auto rows = std::make_shared<std::vector<double>>();
+  data.first = {0};
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    data.agents.push_back(owner.levels[static_cast<std::size_t>(agents[i])]);
+    for (std::size_t r = 0; r < owner.codes.size(); ++r) {
+      if (owner.codes[r] != agents[i] || !keep(r)) continue;
+      for (const std::vector<double>* column : phi) rows->push_back((*column)[r]);
+      double wanted = y != nullptr ? (*y)[r] : 0;
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        data.c.push_back((*c[k])[r]);
+        wanted += theta[i * c.size() + k] * (*c[k])[r];
+      }
+      data.y.push_back(wanted);
+    }
+    data.first.push_back(static_cast<std::int64_t>(data.y.size()));
+    if (data.first[i] == data.first[i + 1])
+      throw BadInput(fmt::format("{}: agent '{}' has no row left to learn from or to be scored on",
+                                 config.file, data.agents.back()));
+  }
+  data.phi = std::move(rows);
+  return data;
+}
+
+std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
+  if (config.file.empty())
+    throw BadInput("problem.file is missing: a table, for example features.npy");
+  if (config.target.empty() == config.channels.empty())
+    throw BadInput("one of problem.target and problem.channels is needed, and not both");
+  const Tables table = read(config);
+  const std::vector<std::string> channels = names_in(config.channels),
+                                 features = features_of(table, config, channels);
+  const Column& owner = column(table, config, config.agent);
+  const auto found = static_cast<std::int64_t>(owner.levels.size());
+  if (config.agents > found)
+    throw BadInput(
+        fmt::format("problem.agents = {}, but {} has {}", config.agents, config.file, found));
+  std::vector<std::int32_t> agents;
+  std::vector<std::string> names;
+  for (std::int32_t i = 0; i < (config.agents > 0 ? config.agents : found); ++i) {
+    agents.push_back(i);
+    names.push_back(owner.levels[static_cast<std::size_t>(i)]);
+  }
+  std::vector<double> theta;
+  if (!config.weights.empty()) {
+    theta = read_weights(config.weights, config.agent, channels, names, config.file);
+  } else if (!channels.empty()) {
+    if (channels.size() != 2)
+      throw BadInput("problem.delta_obj weighs two channels; others need problem.weights, a file");
+    theta = even_weights(names.size(), config.delta_obj);
+  }
+  const Rows::Form form = channels.empty() ? Rows::Form::kFeatures : Rows::Form::kChannels;
+  const Rows::Order order = config.once ? Rows::Order::kOnce : Rows::Order::kRandom;
+  const auto all = [](std::size_t) { return true; };
+  if (config.fold.empty())
+    return std::make_unique<Rows>(select(table, features, channels, config, theta, agents, all),
+                                  order, form, config.ridge);
+  const std::vector<double>& fold = numbers(table, config, config.fold);
+  const double folds = *std::max_element(fold.begin(), fold.end()) + 1;
+  const double held = std::fmod(replicate, folds);
+  auto rows = std::make_unique<Rows>(select(table, features, channels, config, theta, agents,
+                                            [&](std::size_t r) { return fold[r] != held; }),
+                                     order, form, config.ridge);
+  rows->score_on(select(table, features, channels, config, theta, agents,
+                        [&](std::size_t r) { return fold[r] == held; }));
+  return rows;
+}
+
+}  // namespace
+
+ProblemKind Rows::kind() {
+  return {
+      "rows",
+      "least squares on the rows of a table; with folds, errors are those of rows held out",
+      {
+          {.name = "file", .doc = "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF", .fallback = ""},
+          {.name = "with",
+           .doc = "more columns of the same rows, from another file",
+           .fallback = ""},
+          {.name = "agent", .doc = "the column that names the agent", .fallback = "agent"},
+          {.name = "agents",
+           .doc = "so many agents, the first ones; 0: all",
+           .fallback = std::int64_t{0},
+           .lo = 0,
+           .hi = kMostAgents},
+          {.name = "target", .doc = "the column to predict", .fallback = ""},
+          {.name = "channels",
+           .doc = "instead: outcomes \"a,b\" that each agent weighs in its own way",
+           .fallback = ""},
+          {.name = "weights",
+           .doc = "a CSV file with columns agent and channels: each agent's weights",
+           .fallback = ""},
+          {.name = "delta_obj",
+           .doc = "without such a file, of two channels: weights of the first evenly from .5 - "
+                  "delta_obj/2 to .5 + delta_obj/2",
+           .fallback = 0.0,
+           .lo = 0,
+           .hi = 100},
+          {.name = "features",
+           .doc = "columns to predict from; empty: all other numbers",
+           .fallback = ""},
+          {.name = "fold",
+           .doc = "a column of numbers 0, 1, …: replicate r is scored on the rows of fold r, and "
+                  "learns from the others",
+           .fallback = ""},
+          {.name = "ridge", .doc = "added to every A(s)", .fallback = 0.0, .lo = 0},
+          {.name = "order",
+           .doc = "at random with replacement, or each row once, after which an agent is absent",
+           .fallback = "random",
+           .choices = {"random", "once"}},
+      },
+      [](const Values& v, std::uint64_t, std::uint32_t replicate) {
+        return make({.file = v.text("file"),
+                     .with = v.text("with"),
+                     .agent = v.text("agent"),
+                     .target = v.text("target"),
+                     .channels = v.text("channels"),
+                     .weights = v.text("weights"),
+                     .features = v.text("features"),
+                     .fold = v.text("fold"),
+                     .delta_obj = v.number("delta_obj"),
+                     .ridge = v.number("ridge"),
+                     .agents = v.integer("agents"),
+                     .once = v.text("order") == "once"},
+                    replicate);
+      }};
+}
+
+}  // namespace affpcl
