@@ -50,7 +50,9 @@ Verb predict_verb(CLI::App& app) {
   verb->add_option("model", o->model, "model.json, or the folder that holds it")
       ->required()
       ->type_name("MODEL");
-  verb->add_option("data", o->data, "rows to predict, with the columns the model was fitted on, in any format that fit reads")
+  verb->add_option(
+          "data", o->data,
+          "rows to predict, with the columns the model was fitted on, in any format that fit reads")
       ->required()
       ->type_name("DATA…");
   verb->add_option("--with", o->beside,

@@ -106,11 +106,11 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
       y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
     const Scale scale = standardise(y, rows.size());
     if (!scale.varies())
-      throw BadInput(fmt::format(
-          "{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
-          std::isfinite(scale.sd)
-              ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
-              : "holds numbers whose squares are too large for a double"));
+      throw BadInput(
+          fmt::format("{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
+                      std::isfinite(scale.sd)
+                          ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
+                          : "holds numbers whose squares are too large for a double"));
     frame.y_mean.push_back(scale.mean);
     frame.y_sd.push_back(scale.sd);
   }

@@ -72,7 +72,8 @@ class Echo {
   bool open(std::size_t file) {
     if (file == files_.size()) return false;
     at_ = file;
-    const std::vector<std::string> before = reader_ ? reader_->header() : std::vector<std::string>();
+    const std::vector<std::string> before =
+        reader_ ? reader_->header() : std::vector<std::string>();
     reader_ = std::make_unique<CsvReader>(files_[file]);
     if (file > 0 && reader_->header() != before)
       throw BadInput(fmt::format("{} has other columns than the first file", files_[file]));
@@ -155,12 +156,12 @@ class Predictor {
       put_field(out_.csv, name, separator_), out_.csv += separator_;
     // An agent that is known from beside the rows kept; a file's name is not repeated.
     const std::string agent = agent_ != nullptr ? agent_->name : "agent";
-    name_agents_ = !echo_ || (agent_ != nullptr &&
-                              std::find(kept.begin(), kept.end(), agent) == kept.end());
+    name_agents_ =
+        !echo_ || (agent_ != nullptr && std::find(kept.begin(), kept.end(), agent) == kept.end());
     if (name_agents_) put_field(out_.csv, agent, separator_), out_.csv += separator_;
-    out_.csv += fmt::format("{}\n", e_.classes.empty()
-                                        ? fmt::join(kPredicted, std::string_view(&separator_, 1))
-                                        : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
+    out_.csv += fmt::format(
+        "{}\n", e_.classes.empty() ? fmt::join(kPredicted, std::string_view(&separator_, 1))
+                                   : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
   }
 
   void finish() {
@@ -215,8 +216,8 @@ class Predictor {
     const std::string_view truth = target_ == nullptr ? "" : text(*target_, r);
     if (e_.classes.empty()) {
       const double y = inner(model(0).x, x_), half = half_width(model(0), x_);
-      fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator_, y - half, separator_,
-                     y + half);
+      fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator_, y - half,
+                     separator_, y + half);
       if (const std::optional<double> t = parse_number(truth); t)
         score_.n += 1, score_.loss += (*t - y) * (*t - y), score_.y1 += *t, score_.y2 += *t * *t;
       return;
@@ -237,8 +238,7 @@ class Predictor {
   }
 
   static std::string_view text(const Column& c, std::size_t row) {
-    return c.codes[row] < 0 ? std::string_view()
-                            : c.levels[static_cast<std::size_t>(c.codes[row])];
+    return c.codes[row] < 0 ? std::string_view() : c.levels[static_cast<std::size_t>(c.codes[row])];
   }
 
   const Model& model_;
@@ -249,7 +249,7 @@ class Predictor {
   const Column* target_ = nullptr;
   const Column* agent_ = nullptr;         // null: one agent a file,
   std::vector<std::string> file_agents_;  // called so
-  bool name_agents_ = false;  // in a column of the output
+  bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
   char separator_ = ',';
   std::vector<double> x_;

@@ -175,8 +175,8 @@ void Tables::refuse(std::size_t row, std::string_view column, std::string_view v
     if (table.find(column) != nullptr)
       throw BadInput(table.complaint(static_cast<std::int64_t>(row), column, value, what));
   const std::size_t part = part_of(row);
-  throw BadInput(parts[part].complaint(static_cast<std::int64_t>(row - first[part]), column, value,
-                                       what));
+  throw BadInput(
+      parts[part].complaint(static_cast<std::int64_t>(row - first[part]), column, value, what));
 }
 
 std::vector<std::string> tables_header(const std::vector<std::string>& files,
@@ -185,9 +185,10 @@ std::vector<std::string> tables_header(const std::vector<std::string>& files,
   for (const std::string& path : beside)
     for (const std::string& name : table_header(path)) {
       if (std::find(header.begin(), header.end(), name) != header.end())
-        throw BadInput(fmt::format("{} has a column '{}', and so has what it is put beside; "
-                                   "rename one",
-                                   path, name));
+        throw BadInput(
+            fmt::format("{} has a column '{}', and so has what it is put beside; "
+                        "rename one",
+                        path, name));
       header.push_back(name);
     }
   return header;

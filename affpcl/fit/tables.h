@@ -11,8 +11,8 @@
 
 namespace affpcl {
 
-// The files that `paths` stand for, in order: a folder those whose ending says that they are tables,
-// a pattern what it matches.
+// The files that `paths` stand for, in order: a folder those whose ending says that they are
+// tables, a pattern what it matches.
 std::vector<std::string> data_files(const std::vector<std::string>& paths);
 
 // How the agent of a one-file table is found: `wanted`, or a column called agent, or site.
@@ -21,7 +21,8 @@ std::string agent_column(const std::string& path, const std::vector<std::string>
 
 std::string file_agent(const std::string& path);  // the file's name without folder and ending
 
-// Files of the same columns put end to end, and files with more columns of the same rows beside them.
+// Files of the same columns put end to end, and files with more columns of the same rows beside
+// them.
 struct Tables {
   std::vector<DataTable> parts;    // end to end; of their columns only the names are left
   std::vector<std::size_t> first;  // row of each part
