@@ -91,38 +91,18 @@ void print_result(const FitResult& r) {
 Verb fit_verb(CLI::App& app, const std::string& command_line) {
   struct Options {
     FitOptions fit;
-    std::string out, missing = "error", task = "auto";
+    TableOptions table;
+    std::string out;
     std::int64_t seed = 1;
     bool force = false, quiet = false, json = false, no_score = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "fit", "one model per agent from your data, and what learning together gained each");
-  FrameOptions& f = o->fit.frame;
-  verb->add_option("data", f.paths,
-                   "one CSV file with a column that names agents, or several files (a folder), one "
-                   "per agent")
-      ->required()
-      ->type_name("DATA.csv…");
-  verb->add_option("--target", f.target, "the column to predict")->required()->type_name("COLUMN");
-  verb->add_option("--agent", f.agent,
-                   "the column that says whose row it is (default: agent, else site)")
-      ->type_name("COLUMN");
-  verb->add_option("--features", f.features, "columns to predict from (default: all others)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A,B");
-  verb->add_option("--exclude", f.exclude, "columns to leave out")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("C,D");
-  verb->add_option("--missing", o->missing,
-                   "blanks: an error, filled with the column's mean, or their rows dropped")
-      ->check(CLI::IsMember({"error", "mean", "drop"}))
-      ->type_name("error|mean|drop");
-  verb->add_option("--task", o->task, "auto: a text target is a class")
-      ->check(CLI::IsMember({"auto", "regress", "classify"}))
-      ->type_name("auto|regress|classify");
+  FrameOptions& f = o->table.frame;
+  verb->add_option("data", f.paths, kDataDoc)->required()->type_name("DATA.csv…");
+  add_table(*verb, o->table);
+  verb->get_option("--target")->required();
   verb->add_flag("--no-score", o->no_score, "only the model, without cross-validation");
   verb->add_option("--out", o->out, "folder for model.json and summary.json")->type_name("DIR");
   verb->add_flag("--force", o->force, "replace the folder if it exists");
@@ -140,14 +120,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
       "  affpcl fit sites/ --target y --exclude id,date --missing mean");
   return {verb, [o, command_line] {
             FitOptions& fit_options = o->fit;
-            FrameOptions& frame = fit_options.frame;
-            frame.seed = static_cast<std::uint64_t>(o->seed);
-            frame.missing = o->missing == "mean"   ? Missing::kMean
-                            : o->missing == "drop" ? Missing::kDrop
-                                                   : Missing::kError;
-            frame.task = o->task == "regress"    ? Task::kRegress
-                         : o->task == "classify" ? Task::kClassify
-                                                 : Task::kAuto;
+            fit_options.frame = o->table.options(static_cast<std::uint64_t>(o->seed));
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
             if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
             ProgressLine progress(o->quiet || o->json);

@@ -104,8 +104,9 @@ struct Matched {
 
   // Which columns of z lie in B of agent i.
   Vector inside(std::size_t i, const Matrix& z) const {
-    return (own[i].log_density(z) - mixture.log_density(z))
-        .unaryExpr([](double ratio) { return ratio > 0 ? 1.0 : 0.0; });
+    return (own[i].log_density(z) - mixture.log_density(z)).unaryExpr([](double ratio) {
+      return ratio > 0 ? 1.0 : 0.0;
+    });
   }
 };
 
@@ -123,8 +124,7 @@ Excess excess(const Matched& by, const Half& half, std::size_t i) {
   };
   const auto own_rows = static_cast<double>(half.z[i].cols());
   const double own = by.inside(i, half.z[i]).mean();
-  Excess e{own * (1 - 1 / agents),
-           scatter(own, own_rows) * (1 - 1 / agents) * (1 - 1 / agents)};
+  Excess e{own * (1 - 1 / agents), scatter(own, own_rows) * (1 - 1 / agents) * (1 - 1 / agents)};
   const Vector in = by.inside(i, half.mixture);
   for (std::size_t j = 0; j < half.z.size(); ++j) {
     if (j == i) continue;

@@ -203,6 +203,7 @@ def study_table(affpcl, seed, number, redraws):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         shown = Fitted(affpcl, folder, world, world.draw(rng))
+        pilot = call(affpcl, folder, "affinity", "t.csv")
         whole, part = np.zeros((2, world.n)), np.zeros((2, redraws, world.n))
         for r in range(redraws):
             again = world.draw(rng)
@@ -211,7 +212,7 @@ def study_table(affpcl, seed, number, redraws):
     gain = (part[1] - part[0]).mean(0)
     gain_se = (part[1] - part[0]).std(0, ddof=1) / math.sqrt(redraws)
     agents = []
-    for i, (a, m) in enumerate(zip(shown.summary["agents"], shown.model["agents"])):
+    for i, (a, m, q) in enumerate(zip(shown.summary["agents"], shown.model["agents"], pilot["agents"])):
         truth = shown.coding.from_raw(world.x[i])
         fit = m["channels"][0]
         inside = np.abs(truth - fit["x"]) <= NORMAL_90 * np.array(fit["se"])
@@ -221,7 +222,9 @@ def study_table(affpcl, seed, number, redraws):
             covered=a["gain"]["lo"] is not None and a["gain"]["lo"] <= gain[i] <= a["gain"]["hi"],
             coefficients=len(inside), inside=int(inside.sum()),
             error_given=whole[0, i], error_alone=whole[1, i], noise=noise[i],
-            part_alone=part[1].mean(0)[i]))
+            part_alone=part[1].mean(0)[i], predicted=q["predicted_excess"]["value"], predicted_lo=q["predicted_excess"]["lo"],
+            predicted_hi=q["predicted_excess"]["hi"], predicted_loss=q["predicted_loss"]["value"], predicted_loss_lo=q["predicted_loss"]["lo"],
+            predicted_loss_hi=q["predicted_loss"]["hi"], prospect=q["prospect"], tv=q["environment"]["value"]))
     about = dict(table=number, n=world.n, columns=world.columns, levels=world.levels, rows=float(world.rows.mean()), spread=world.spread,
                  kind=world.kind, noise_kind=world.noise_kind, strangers=bool(world.strangers), correlation=world.correlation,
                  chosen=shown.summary["spread"][0])
