@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/noise.h"
 #include "affpcl/fit/ridge.h"
 #include "affpcl/version.h"
 
@@ -30,6 +31,9 @@ constexpr double kFewestRows = 10;  // for such a choice
 constexpr double kFalse = 0.05;     // share of false verdicts
 constexpr double kSmall = 0.01;     // a smaller share of the error is no gain and no loss
 constexpr double kMostCovariances = 1e6;  // numbers kept
+// Folds share their training rows. Nadeau and Bengio (2003): the variance of a mean over K folds is
+// 1 + K / (K - 1) times that of as many independent rows.
+constexpr double kSharedRows = 1 + kFolds / (kFolds - 1.0);
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
@@ -37,8 +41,12 @@ Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 struct Part {
   int without = -1;
   std::vector<Moments> moments;  // by channel
-  std::vector<Chosen> chosen;
+  std::vector<Learnt> learnt;
   std::vector<Ridge> pooled;
+  // Variance of the noise of agent i.
+  double s2(std::size_t c, std::size_t i) const {
+    return learnt[c].chosen.best.variances.s2 * learnt[c].noise[i];
+  }
 };
 
 Part learn(const Frame& frame, int without, const std::vector<Variances>& start, Team& team) {
@@ -48,7 +56,7 @@ Part learn(const Frame& frame, int without, const std::vector<Variances>& start,
     part.moments.push_back(frame.moments(c, without, team));
     DecompositionOptions o;
     if (!start.empty()) o.start = &start[c], o.evidence_tolerance = 1e-3;
-    part.chosen.push_back(decompose(part.moments[c], o, team));
+    part.learnt.push_back(decompose_with_noise(part.moments[c], o, team));
     part.pooled.push_back(fit_ridge(pooled(part.moments[c]), 0));
   }
   return part;
@@ -84,7 +92,7 @@ struct Paired {  // sums of powers of paired differences
 AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
   AgentFit agent;
   for (std::size_t c = 0; c < frame.channels; ++c) {
-    agent.own.push_back(agent_posterior(part.moments[c], part.chosen[c].best, i));
+    agent.own.push_back(agent_posterior(part.learnt[c].moments, part.learnt[c].chosen.best, i));
     agent.alone.push_back(fit_ridge(part.moments[c], i));
   }
   if (part.moments[0].rows[i] < kFewestRows) return agent;
@@ -101,10 +109,10 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
       for (std::size_t c = 0; c < frame.channels; ++c) {
         const Eigen::Map<const Vector> y(frame.Y.data() + c * frame.rows + at, index(count));
         const double unit = frame.y_sd[c] * frame.y_sd[c];
-        const Vector own = unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother,
-                                           1 / part.chosen[c].best.variances.s2)
-                                      .array()
-                                      .square();
+        const Vector own =
+            unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother, 1 / part.s2(c, i))
+                       .array()
+                       .square();
         alone += own;
         alone.array() -=
             unit * left_out(block, y, agent.alone[c].x, agent.alone[c].inverse, 1).array().square();
@@ -210,8 +218,9 @@ void judge_agents(const Frame& frame, const std::vector<Tally>& tallies, FitResu
     a.loss = scaled(t.loss, 1 / t.rows);
     if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
     a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
-    const double half =
-        t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) * t.gain.se() : kNaN;
+    const double half = t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) *
+                                         t.gain.se() * std::sqrt(kSharedRows)
+                                   : kNaN;
     a.gain = {t.gain.mean(), t.gain.mean() - half, t.gain.mean() + half, t.gain.mean()};
     up[i] = a.p = one_sided(t.gain, 1);
     down[i] = one_sided(t.gain, -1);
@@ -283,11 +292,11 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
   const std::size_t n = frame.agents.size();
   const bool keep = static_cast<double>(n * frame.channels * frame.d * frame.d) <= kMostCovariances;
   for (std::size_t c = 0; c < frame.channels; ++c) {
-    const Decomposition& best = part.chosen[c].best;
+    const Decomposition& best = part.learnt[c].chosen.best;
     ChannelModel channel;
     channel.spread = best.spread;
     channel.converged = best.converged;
-    for (const Decomposition& t : part.chosen[c].tried)
+    for (const Decomposition& t : part.learnt[c].chosen.tried)
       channel.tried.push_back({to_text(t.spread), t.log_evidence, t.bic});
     const Posterior unseen = unseen_posterior(best);
     channel.centre = in_units(unseen.x, unseen.cov, 1, best.variances.s2, frame, c, true);
@@ -310,7 +319,7 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const Ridge& alone = fit.alone[c];
       const Ridge& all = part.pooled[c];
-      const double s2 = part.chosen[c].best.variances.s2;
+      const double s2 = part.s2(c, i);
       agent.channels.push_back(
           fit.kind == Kind::kPersonalised
               ? in_units(fit.own[c].x, fit.own[c].cov, 1, s2, frame, c, keep)
@@ -329,9 +338,9 @@ void add_notes(const Frame& frame, const Part& part, std::vector<std::string>& n
     return;
   }
   bool alike = true, converged = true;
-  for (const Chosen& c : part.chosen) {
-    for (double v : c.best.variances.D) alike &= std::abs(v) < 1e-9;
-    converged &= c.best.converged;
+  for (const Learnt& c : part.learnt) {
+    for (double v : c.chosen.best.variances.D) alike &= std::abs(v) < 1e-9;
+    converged &= c.chosen.best.converged;
   }
   if (alike) notes.push_back("the rows do not tell the agents apart: all have the same model");
   if (!converged) notes.push_back("the variances were still moving when the search for them ended");
@@ -388,7 +397,7 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
     result.model = make_model(frame, all, *team);
     result.model.seed = options.frame.seed;
     add_notes(frame, all, result.notes);
-    for (const Chosen& c : all.chosen) near.push_back(c.best.variances);
+    for (const Learnt& c : all.learnt) near.push_back(c.chosen.best.variances);
   }
   done(1);
   const std::size_t n = frame.agents.size();

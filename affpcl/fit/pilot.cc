@@ -16,6 +16,7 @@
 #include "affpcl/fit/alike.h"
 #include "affpcl/fit/environments.h"
 #include "affpcl/fit/forecast.h"
+#include "affpcl/fit/noise.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
@@ -73,7 +74,8 @@ struct Channel {
   std::uint32_t number = 0;
   double unit = 1;  // the target's standard deviation
   Moments moments;
-  Decomposition model;
+  Learnt learnt;
+  const Decomposition& model() const { return learnt.chosen.best; }
   Belief best;
   std::vector<Belief> beliefs;
   std::vector<Vector> variance;  // of u_i's coefficients, not quite knowing D
@@ -100,7 +102,7 @@ class Pilot {
     r.notes = frame_.notes;
     r.rows = frame_.rows;
     r.agents.resize(n_);
-    for (const Channel& c : channels_) r.spread.push_back(c.model.spread);
+    for (const Channel& c : channels_) r.spread.push_back(c.model().spread);
     for (std::size_t i = 0; i < n_; ++i) {
       AgentPilot& a = r.agents[i];
       a.rows = frame_.agent_rows(i);
@@ -130,18 +132,18 @@ class Pilot {
         for (std::size_t j = 0; j < d_; ++j) z[j] = x(row, j);
         channel.moments.add(i, z, y(row, c));
       }
-    channel.model = decompose(channel.moments, {}, team_).best;
-    channel.best = belief(channel.moments, channel.model);
+    channel.learnt = decompose_with_noise(channel.moments, {}, team_);
+    channel.best = belief(channel, channel.model());
     channel.variance.resize(n_);
     each_agent([&](std::size_t i) { channel.variance[i] = variance(channel, i); });
     for (std::size_t b = 0; b < kBeliefs && n_ > 1; ++b)
-      channel.beliefs.push_back(belief(channel.moments, resampled(channel, b)));
+      channel.beliefs.push_back(belief(channel, resampled(channel, b)));
     return channel;
   }
 
   // The decomposition with D and s^2 of a bootstrap of the agents.
   Decomposition resampled(const Channel& channel, std::size_t which) const {
-    const Moments& m = channel.moments;
+    const Moments& m = channel.learnt.moments;
     Moments again(n_, d_);
     const Key key{
         .seed = seed_, .replicate = static_cast<std::uint32_t>(which), .step = channel.number};
@@ -157,23 +159,24 @@ class Pilot {
     }
     DecompositionOptions o;
     o.evidence_tolerance = 1e-3;
-    o.start = &channel.model.variances;
-    o.scalar = channel.model.spread == Spread::kScalar;
-    o.diagonal = channel.model.spread == Spread::kDiagonal;
-    o.full = channel.model.spread == Spread::kFull;
+    o.start = &channel.model().variances;
+    o.scalar = channel.model().spread == Spread::kScalar;
+    o.diagonal = channel.model().spread == Spread::kDiagonal;
+    o.full = channel.model().spread == Spread::kFull;
     return decompose_given(m, decompose(again, o, team_).best.variances, o.centre_precision, team_);
   }
 
-  Belief belief(const Moments& m, const Decomposition& model) const {
+  Belief belief(const Channel& channel, const Decomposition& model) const {
     Belief belief;
     belief.variances = model.variances;
     belief.centre = model.centre;
-    belief.centre_cov =
-        decompose_given(whole(m), model.variances, DecompositionOptions{}.centre_precision, team_)
-            .centre_cov;
+    belief.centre_cov = decompose_given(whole(channel), model.variances,
+                                        DecompositionOptions{}.centre_precision, team_)
+                            .centre_cov;
     belief.u.resize(n_), belief.root.resize(n_), belief.widened.resize(n_);
     std::vector<double> spent(n_);
-    each_agent([&](std::size_t i) { spent[i] = residual(m, model, i, belief); });
+    each_agent(
+        [&](std::size_t i) { spent[i] = residual(channel.learnt.moments, model, i, belief); });
     belief.spent = std::accumulate(spent.begin(), spent.end(), 0.0);
     return belief;
   }
@@ -197,14 +200,14 @@ class Pilot {
     return sum;
   }
 
-  // X'X of all rows, as far as the pilot knows.
-  Moments whole(const Moments& m) const {
+  // X'X of all rows, as far as the pilot knows, divided by the agents' noise.
+  Moments whole(const Channel& channel) const {
     Moments all(n_, d_);
-    const Matrix common = common_moment(m);
+    const Matrix common = common_moment(channel.moments);
     for (std::size_t i = 0; i < n_; ++i) {
       all.rows[i] = real(frame_.agent_rows(i));
       Eigen::Map<Matrix>(all.A.data() + i * d_ * d_, index(d_), index(d_)) =
-          all.rows[i] * second_moment(m, i, common);
+          all.rows[i] / channel.learnt.noise[i] * second_moment(channel.moments, i, common);
     }
     return all;
   }
@@ -230,7 +233,7 @@ class Pilot {
   }
 
   Vector variance(const Channel& c, std::size_t i) const {
-    const Posterior p = agent_posterior(c.moments, c.model, i);
+    const Posterior p = agent_posterior(c.learnt.moments, c.model(), i);
     const View cov(p.cov.data(), index(d_), index(d_)),
         known(p.smoother.data(), index(d_), index(d_));
     return (c.best.root[i].rowwise().squaredNorm() + (cov - known).diagonal()).cwiseMax(0.0);
@@ -256,7 +259,9 @@ class Pilot {
   Estimate noise_share() const {
     double noise = 0, all = 0, freedom = 1;
     for (const Channel& c : channels_) {
-      noise += c.model.variances.s2 * c.unit * c.unit;
+      for (std::size_t i = 0; i < n_; ++i)
+        noise += c.model().variances.s2 * c.unit * c.unit * c.learnt.noise[i] *
+                 real(frame_.agent_rows(i)) / real(frame_.rows);
       all += c.unit * c.unit;
       freedom = std::max(freedom, c.moments.total_rows() - real(d_) - c.best.spent);
     }
@@ -409,6 +414,7 @@ class Pilot {
         const Belief& belief = channel.beliefs[b];
         Variances variances = belief.variances;
         for (double& v : variances.D) v *= belief.widened[i];
+        variances.s2 *= channel.learnt.noise[i];
         const Forecast forecast({second.data(), d_ * d_}, real(agent.rows), variances,
                                 belief.centre_cov);
         for (std::size_t s = b; s < kDraws; s += kBeliefs) {
@@ -454,7 +460,7 @@ class Pilot {
     }
     bool alike = true;
     for (const Channel& c : channels_)
-      for (double v : c.model.variances.D) alike &= std::abs(v) < 1e-9;
+      for (double v : c.model().variances.D) alike &= std::abs(v) < 1e-9;
     if (alike)
       r.notes.push_back("the pilot does not tell the agents apart: one model for all should do");
     std::size_t single = 0, few = 0;

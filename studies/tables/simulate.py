@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices; tables run side by side
 try:
     import numpy as np
 except ImportError:
@@ -154,12 +155,9 @@ def ridge(X, y):
 class Fitted:
     """What `fit` gives each agent of a table, and what each learns alone, as coefficients of z."""
 
-    def __init__(self, affpcl, folder, world, table):
+    def __init__(self, affpcl, folder, world, table, *options):
         write_csv(folder / "t.csv", world, table)
-        self.summary = call(affpcl, folder, "fit", "t.csv", "--out", "m", "--force")
-        self.read(folder, world, table)
-
-    def read(self, folder, world, table):
+        self.summary = call(affpcl, folder, "fit", "t.csv", "--out", "m", "--force", *options)
         self.model = json.loads((folder / "m" / "model.json").read_text())
         self.coding = Coding(self.model, world.x.shape[1])
         to_raw = self.coding.matrix
@@ -169,15 +167,6 @@ class Fitted:
             if a["model"] == "alone" and np.abs(np.array(x) - y).max() > 1e-6 * max(1, np.abs(y).max()):
                 raise RuntimeError(f"agent {a['name']}: this script's ridge is not fit's")
         self.given, self.alone = np.array(own) @ to_raw.T, np.array(alone) @ to_raw.T
-
-
-class Bare(Fitted):
-    """Without scores."""
-
-    def __init__(self, affpcl, folder, world, table):
-        write_csv(folder / "t.csv", world, table)
-        call(affpcl, folder, "fit", "t.csv", "--out", "m", "--force", "--no-score")
-        self.read(folder, world, table)
 
 
 def errors(world, moments, fitted):
@@ -207,8 +196,8 @@ def study_table(affpcl, seed, number, redraws):
         whole, part = np.zeros((2, world.n)), np.zeros((2, redraws, world.n))
         for r in range(redraws):
             again = world.draw(rng)
-            whole += np.array(errors(world, moments, Bare(affpcl, folder, world, again))) / redraws
-            part[:, r] = errors(world, moments, Bare(affpcl, folder, world, four_fifths(again)))
+            whole += np.array(errors(world, moments, Fitted(affpcl, folder, world, again, "--no-score"))) / redraws
+            part[:, r] = errors(world, moments, Fitted(affpcl, folder, world, four_fifths(again), "--no-score"))
     gain = (part[1] - part[0]).mean(0)
     gain_se = (part[1] - part[0]).std(0, ddof=1) / math.sqrt(redraws)
     agents = []
@@ -217,9 +206,9 @@ def study_table(affpcl, seed, number, redraws):
         fit = m["channels"][0]
         inside = np.abs(truth - fit["x"]) <= NORMAL_90 * np.array(fit["se"])
         agents.append(dict(
-            table=number, agent=i, rows=int(world.rows[i]), given=a["given"], widened=m.get("widened", 1), verdict=a["verdict"],
+            table=number, agent=i, rows=int(world.rows[i]), quiet=bool((noise < noise[i]).mean() < 1 / 3), given=a["given"], widened=m.get("widened", 1), verdict=a["verdict"],
             gain=a["gain"]["mean"], gain_lo=a["gain"]["lo"], gain_hi=a["gain"]["hi"], p=a["p"], true_gain=gain[i], true_gain_se=gain_se[i],
-            covered=a["gain"]["lo"] is not None and a["gain"]["lo"] <= gain[i] <= a["gain"]["hi"],
+            gain_covered=a["gain"]["lo"] is not None and a["gain"]["lo"] <= gain[i] <= a["gain"]["hi"],
             coefficients=len(inside), inside=int(inside.sum()),
             error_given=whole[0, i], error_alone=whole[1, i], noise=noise[i],
             part_alone=part[1].mean(0)[i], predicted=q["predicted_excess"]["value"], predicted_lo=q["predicted_excess"]["lo"],
@@ -229,11 +218,133 @@ def study_table(affpcl, seed, number, redraws):
                  kind=world.kind, noise_kind=world.noise_kind, strangers=bool(world.strangers), correlation=world.correlation,
                  chosen=shown.summary["spread"][0])
     return about, agents
+def ranks(values):
+    order = np.argsort(values, kind="stable")
+    out = np.empty(len(order))
+    out[order] = np.arange(len(order))
+    return out
+
+
+def rank_correlation(a, b):
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+
+
+def clustered(tables, top, bottom):
+    """sum top / sum bottom over the agents of all tables, and its standard error with tables as clusters; None without any."""
+    sums = np.array([(sum(map(top, agents)), sum(map(bottom, agents))) for _, agents in tables], float)
+    total = sums[:, 1].sum()
+    if total == 0:
+        return None
+    share = sums[:, 0].sum() / total
+    residual = sums[:, 0] - share * sums[:, 1]
+    return share, math.sqrt((residual**2).sum()) / total
+
+
+def loss_ratio(a):
+    return (a["error_given"] + a["noise"]) / (a["error_alone"] + a["noise"])
+
+
+def no_gain(a):
+    return a["true_gain"] <= EVEN * (a["part_alone"] + a["noise"])
+
+
+# What is measured of a set of agents: name, sum on top, sum below.
+MEASURES = {
+    "gain": (lambda a: a["gain_covered"], lambda a: a["gain_lo"] is not None),
+    "coefficients": (lambda a: a["inside"], lambda a: a["coefficients"]),
+    "false gains": (lambda a: no_gain(a) and a["verdict"] == "gained", no_gain),
+    "false, truth <= 0": (lambda a: a["true_gain"] <= 0 and a["verdict"] == "gained", lambda a: a["true_gain"] <= 0),
+    "error of alone": (loss_ratio, lambda a: 1),
+    "above 1.02": (lambda a: loss_ratio(a) > 1.02, lambda a: 1)}
+
+# Classes of worlds and of agents.
+CLASSES = {"noise": lambda t, a: t["noise_kind"], "strangers": lambda t, a: "yes" if t["strangers"] else "no",
+           "spread": lambda t, a: f"{t['spread']:g}", "columns correlated": lambda t, a: f"{t['correlation']:g}",
+           "text column": lambda t, a: "yes" if t["levels"] else "no", "true kind": lambda t, a: t["kind"],
+           "chosen kind": lambda t, a: t["chosen"],
+           "agents": lambda t, a: "2-5" if t["n"] <= 5 else "6-20" if t["n"] <= 20 else "21-60",
+           "rows": lambda t, a: "5-9" if a["rows"] < 10 else "10-39" if a["rows"] < 40 else "40-300",
+           "given": lambda t, a: a["given"], "quietest third": lambda t, a: f"{t['noise_kind']}, {'yes' if a['quiet'] else 'no'}"}
+
+
+def report(done):
+    """Lines of the table, and complaints: targets missed by more than two standard errors."""
+    header = f"{'':28}{'agents':>7}" + "".join(f"{name:>19}" for name in MEASURES)
+    lines, complaints = [header], []
+
+    def line(name, tables):
+        found = [clustered(tables, top, bottom) for top, bottom in MEASURES.values()]
+        lines.append(f"{name:28}{sum(len(agents) for _, agents in tables):>7}" +
+                     "".join(f"{'-' if f is None else f'{f[0]:.3f} ±{f[1]:.3f}':>19}" for f in found))
+        return dict(zip(MEASURES, found))
+
+    everybody = line("all", done)
+    flat = [t for t in done if all(map(no_gain, t[1]))]
+    worlds = line("no-gain worlds", flat) if flat else None
+    for name, key in CLASSES.items():
+        for value in sorted({key(t, a) for t, agents in done for a in agents}):
+            line(f"{name}: {value}", [(t, [a for a in agents if key(t, a) == value]) for t, agents in done])
+    for what in ("gain", "coefficients"):
+        share, se = everybody[what]
+        if not 0.85 - 2 * se <= share <= 0.95 + 2 * se:
+            complaints.append(f"90 % intervals of {what} cover {share:.3f}")
+    for group in (everybody, worlds):
+        if group and group["false gains"] and group["false gains"][0] - 2 * group["false gains"][1] > 0.05:
+            complaints.append(f"{group['false gains'][0]:.3f} of the agents without a gain are called gained")
+    share, se = everybody["error of alone"]
+    if share - 2 * se > 1.02:
+        complaints.append(f"the expected error is {share:.3f} of learning alone")
+    agents = [a for _, list_ in done for a in list_ if a["predicted"] is not None]
+    excess = rank_correlation([a["predicted"] for a in agents], [a["error_given"] / a["error_alone"] for a in agents])
+    loss = rank_correlation([a["predicted_loss"] for a in agents], list(map(loss_ratio, agents)))
+    within = [rank_correlation([a["predicted_loss"] for a in list_], list(map(loss_ratio, list_)))
+              for _, list_ in done if len(list_) >= 8]
+    lines.append(f"predicted against realised, rank correlation over agents: excess {excess:.3f}, loss {loss:.3f}; "
+                 f"within a table (8 agents or more), median {np.median(within):.2f}")
+    for prospect in ("should gain", "about even", "should learn alone"):
+        ratios = np.array([loss_ratio(a) for a in agents if a["prospect"] == prospect])
+        if len(ratios):
+            lines.append(f"  '{prospect}': {len(ratios)} agents; error of alone {np.median(ratios):.3f} in the median, "
+                         f"below .99 in {np.mean(ratios < 0.99):.0%}, above 1.01 in {np.mean(ratios > 1.01):.0%}")
+    inside = [a["predicted_loss_lo"] <= loss_ratio(a) <= a["predicted_loss_hi"] for a in agents]
+    lines.append(f"  intervals of the predicted loss hold {np.mean(inside):.0%} (the truth here is itself a mean over few tables)")
+    if math.atanh(loss) + 2 / math.sqrt(max(1, len(done) - 3)) < math.atanh(0.8):
+        complaints.append(f"rank correlation of predicted and realised gain: {loss:.2f}")
+    return lines, complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("affpcl")
+    parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--redraws", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=pathlib.Path, help="folder for agents.csv")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    affpcl, start, done = os.path.abspath(args.affpcl), time.time(), []
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        jobs = [pool.submit(study_table, affpcl, args.seed, k, args.redraws) for k in range(args.tables)]
+        for count, job in enumerate(jobs, 1):
+            done.append(job.result())
+            if sys.stderr.isatty():
+                left = (time.time() - start) / count * (len(jobs) - count)
+                print(f"\r{count} of {len(jobs)} tables, {left / 60:.0f} min left ", end="", file=sys.stderr)
+    lines, complaints = report(done)
+    print("\n".join(lines))
+    print(f"{len(done)} tables, {args.redraws} redraws, seed {args.seed}, {time.time() - start:.0f} s")
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        with open(args.out / "agents.csv", "w", newline="") as file:
+            rows = [{**table, **agent} for table, agents in done for agent in agents]
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+    for complaint in complaints:
+        print("FALLS SHORT:", complaint)
+    return 1 if args.check and complaints else 0
+
+
 if __name__ == "__main__":
-    import pickle
-    T, R, seed, out = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-    t0 = time.time()
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
-        done = list(pool.map(study_table, [os.path.abspath(sys.argv[1])] * T, [seed] * T, range(T), [R] * T))
-    pickle.dump(done, open(out, "wb"))
-    print(time.time() - t0)
+    sys.exit(main())
