@@ -10,10 +10,12 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-constexpr double kStep = 0.05;   // of log s_i^2
-constexpr int kReach = 160;      // steps to each side of s^2: a factor of 3,000
-constexpr int kRounds = 100;     // of EM for m and t
-constexpr int kTurns = 4;        // of noise and decomposition
+constexpr double kStep = 0.1;    // of log s_i^2
+constexpr int kReach = 80;       // steps to each side of s^2: a factor of 3,000
+constexpr int kRounds = 100;     // of EM for m and t, at most
+constexpr double kStill = 1e-3;  // of m and t^2: the last round
+constexpr int kTurns = 3;        // of noise and decomposition, at most
+constexpr double kNear = 0.1;    // of log s_i^2: no further turn
 constexpr double kClear = 1.35;  // of log evidence: by chance in one table of twenty
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
@@ -70,6 +72,7 @@ std::vector<double> noise_factors(const Moments& m, const Learnt& learnt, Team& 
   });
   const Eigen::ArrayXd at =
       kStep * Eigen::ArrayXd::LinSpaced(2 * kReach + 1, -double{kReach}, double{kReach});
+  const Eigen::ArrayXd factor = at.exp();
   const double same = likelihood.row(kReach).sum();
   const auto n = static_cast<double>(m.n);
   double mean = 0, variance = 0.25, evidence = 0;
@@ -87,10 +90,12 @@ std::vector<double> noise_factors(const Moments& m, const Learnt& learnt, Team& 
       evidence += top + std::log(total);
       sum += (weight * at).sum();
       square += (weight * at.square()).sum();
-      factors[static_cast<std::size_t>(i)] = (weight * at.exp()).sum();
+      factors[static_cast<std::size_t>(i)] = (weight * factor).sum();
     }
+    const double old_mean = mean, old_variance = variance;
     mean = sum / n;
     variance = std::max(kStep * kStep / 4, square / n - mean * mean);
+    if (std::abs(mean - old_mean) < kStill && std::abs(variance - old_variance) < kStill) break;
   }
   if (evidence - same < std::max(kClear, std::log(n) / 2)) return {};
   return factors;
@@ -99,15 +104,24 @@ std::vector<double> noise_factors(const Moments& m, const Learnt& learnt, Team& 
 Learnt decompose_with_noise(const Moments& moments, const DecompositionOptions& options,
                             Team& team) {
   Learnt learnt{decompose(moments, options, team), moments, std::vector<double>(moments.n, 1.0)};
+  // The kind of D stays what it was, and variances need no more digits than the noise has.
   DecompositionOptions again = options;
+  again.evidence_tolerance = std::max(options.evidence_tolerance, 1e-3);
+  again.scalar = learnt.chosen.best.spread == Spread::kScalar;
+  again.diagonal = learnt.chosen.best.spread == Spread::kDiagonal;
+  again.full = learnt.chosen.best.spread == Spread::kFull;
   for (int turn = 0; turn < kTurns; ++turn) {
     const std::vector<double> factors = noise_factors(moments, learnt, team);
     if (factors.empty()) break;
+    double moved = 0;
+    for (std::size_t i = 0; i < moments.n; ++i)
+      moved = std::max(moved, std::abs(std::log(factors[i] / learnt.noise[i])));
+    if (moved < kNear) break;
     learnt.noise = factors;
     learnt.moments = divided(moments, factors);
     const Variances near = learnt.chosen.best.variances;
     again.start = &near;
-    learnt.chosen = decompose(learnt.moments, again, team);
+    learnt.chosen.best = decompose(learnt.moments, again, team).best;
   }
   return learnt;
 }
