@@ -32,7 +32,7 @@ struct AgentPilot {
   Estimate delta_cen;              // max{TV(mu^i, mu^0), |bbar^i - bbar^0| / (2 G_b)}; the same
   Estimate lambda;                 // smallest eigenvalue of E z z'; jackknife over groups of rows
   // Expected errors on new rows once all rows are used, personalised over alone: beyond the noise,
-  // and with it. Intervals from the posterior of the agent's coefficients.
+  // and with it. Intervals from the posterior of its coefficients, D and s^2 bootstrapped.
   Estimate excess, loss;
   Prospect prospect = Prospect::kEven;
   double widened = 1;  // Posterior::widened
@@ -44,7 +44,7 @@ struct PilotResult {
   std::size_t rows = 0, used = 0;
   std::vector<Spread> spread;  // by channel
   Estimate delta_env;          // max_ij TV(mu^i, mu^j), a lower bound
-  Estimate delta_obj;          // max_ij |x^i - x^j| / (2 G_b); interval from the posterior
+  Estimate delta_obj;          // max_ij |x^i - x^j| / (2 G_b); interval from the same
   Estimate noise_share;        // s^2 over the variance of the target; chi-square interval
   std::vector<AgentPilot> agents;
   int gain = 0, even = 0, loss = 0;

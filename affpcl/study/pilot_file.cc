@@ -48,10 +48,10 @@ std::string pilot_summary_json(const PilotResult& r, const PilotSource& source) 
        {{"delta_env", "a lower bound on the largest; normal, from the scatter of held-out rows"},
         {"environment", "a lower bound; the same"},
         {"delta_cen", "normal, from the scatter of rows"},
-        {"delta_obj", "posterior of the agents' coefficients"},
+        {"delta_obj", "posterior of the agents' coefficients, agents bootstrapped"},
         {"lambda", "delete-a-group jackknife over rows"},
         {"noise_share", "chi-square"},
-        {"predicted_excess", "posterior of the agent's coefficients; D and s^2 as if known"},
+        {"predicted_excess", "posterior of the agent's coefficients, agents bootstrapped"},
         {"predicted_loss", "the same"}}},
       {"prospects", {{"gain", r.gain}, {"even", r.even}, {"alone", r.loss}}}};
   Json agents = Json::array();
