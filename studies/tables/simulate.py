@@ -206,7 +206,8 @@ def study_table(affpcl, seed, number, redraws):
         fit = m["channels"][0]
         inside = np.abs(truth - fit["x"]) <= NORMAL_90 * np.array(fit["se"])
         agents.append(dict(
-            table=number, agent=i, rows=int(world.rows[i]), quiet=bool((noise < noise[i]).mean() < 1 / 3), given=a["given"], widened=m.get("widened", 1), verdict=a["verdict"],
+            table=number, agent=i, rows=int(world.rows[i]), quiet=bool((noise < noise[i]).mean() < 1 / 3), given=a["given"],
+            verdict=a["verdict"],
             gain=a["gain"]["mean"], gain_lo=a["gain"]["lo"], gain_hi=a["gain"]["hi"], p=a["p"], true_gain=gain[i], true_gain_se=gain_se[i],
             gain_covered=a["gain"]["lo"] is not None and a["gain"]["lo"] <= gain[i] <= a["gain"]["hi"],
             coefficients=len(inside), inside=int(inside.sum()),
@@ -264,7 +265,7 @@ CLASSES = {"noise": lambda t, a: t["noise_kind"], "strangers": lambda t, a: "yes
            "chosen kind": lambda t, a: t["chosen"],
            "agents": lambda t, a: "2-5" if t["n"] <= 5 else "6-20" if t["n"] <= 20 else "21-60",
            "rows": lambda t, a: "5-9" if a["rows"] < 10 else "10-39" if a["rows"] < 40 else "40-300",
-           "given": lambda t, a: a["given"], "quietest third": lambda t, a: f"{t['noise_kind']}, {'yes' if a['quiet'] else 'no'}"}
+           "given": lambda t, a: a["given"], "quietest third": lambda t, a: "noise is equal" if t["noise_kind"] != "unequal" else "yes" if a["quiet"] else "no"}
 
 
 def report(done):
@@ -308,8 +309,8 @@ def report(done):
                          f"below .99 in {np.mean(ratios < 0.99):.0%}, above 1.01 in {np.mean(ratios > 1.01):.0%}")
     inside = [a["predicted_loss_lo"] <= loss_ratio(a) <= a["predicted_loss_hi"] for a in agents]
     lines.append(f"  intervals of the predicted loss hold {np.mean(inside):.0%} (the truth here is itself a mean over few tables)")
-    if math.atanh(loss) + 2 / math.sqrt(max(1, len(done) - 3)) < math.atanh(0.8):
-        complaints.append(f"rank correlation of predicted and realised gain: {loss:.2f}")
+    if math.atanh(excess) + 2 / math.sqrt(max(1, len(done) - 3)) < math.atanh(0.8):
+        complaints.append(f"rank correlation of predicted and realised gain: {excess:.2f}")
     return lines, complaints
 
 
