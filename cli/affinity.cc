@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/pilot.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/affinity.h"
 #include "affpcl/study/files.h"
+#include "affpcl/study/pilot_file.h"
 #include "affpcl/study/study.h"
+#include "cli/pilot.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -122,45 +126,102 @@ void print_text(const Setting& setting, const Affinity& a, const std::vector<Est
       "collaboration helps\n");
 }
 
+struct AffinityVerb : CommonOptions {
+  TableQuestions table;
+  PilotOptions pilot;
+  int rounds = AffinityOptions{}.rounds;
+  bool measure = false;
+};
+
+int of_spec(const AffinityVerb& o, const std::string& path, const std::string& command_line) {
+  const Study study = read_study_file(path, o.overrides());
+  Json all{{"command", command_line}, {"settings", Json::array()}};
+  for (std::size_t i = 0; i < study.settings.size(); ++i) {
+    const Spec& spec = study.settings[i].spec;
+    const std::unique_ptr<Problem> problem =
+        problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
+    const Affinity a = affinity(*problem, {.seed = spec.run.seed, .rounds = o.rounds});
+    const std::vector<Estimate> gains = o.measure ? measured(study, i, o) : std::vector<Estimate>{};
+    all["settings"].push_back(as_json(study.settings[i], a, gains));
+    if (!o.json && !o.quiet) print_text(study.settings[i], a, gains);
+    if (interruption()) return kInterrupted;
+  }
+  if (o.json) fmt::print("{}\n", all.dump(1));
+  if (!o.out.empty()) write_file(o.out, all.dump(1) + "\n");
+  return kOk;
+}
+
+int of_data(const AffinityVerb& o, const std::string& command_line) {
+  if (o.table.task == "td") throw BadInput("--task td belongs to fit: affinity needs a --target");
+  if (o.table.frame.target.empty())
+    throw BadInput("--target COLUMN is missing: affinity of data needs the column to predict");
+  PilotOptions options = o.pilot;
+  options.threads = o.threads;
+  if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
+  std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+  if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
+  const PilotResult result = pilot(build_frame(o.table.options(options.seed)), options);
+  const std::string summary = pilot_summary_json(
+      result, {.share = options.share, .seed = options.seed, .command = command_line});
+  if (folder) {
+    folder->add("summary.json", summary);
+    folder->add("affinity.csv", pilot_agents_csv(result));
+    if (!result.distance.empty()) folder->add("matrix.csv", pilot_matrix_csv(result));
+    folder->commit();
+  }
+  if (o.json) {
+    std::fputs(summary.c_str(), stdout);
+  } else if (!o.quiet) {
+    print_pilot(result);
+    if (folder) fmt::print("all agents in {}\n", o.out);
+  }
+  return kOk;
+}
+
+bool is_spec(const std::string& path) { return path.ends_with(".toml"); }
+
 }  // namespace
 
 Verb affinity_verb(CLI::App& app, const std::string& command_line) {
-  struct Options : CommonOptions {
-    std::string spec;
-    int rounds = AffinityOptions{}.rounds;
-    bool measure = false;
-  };
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AffinityVerb>();
   CLI::App* verb = app.add_subcommand(
-      "affinity", "before training: how alike the agents are, and the speed-up to expect of each");
-  verb->add_option("spec", o->spec, "the experiment, a TOML file")
+      "affinity", "before training: how alike the agents are, and what each should gain");
+  verb->add_option("what", o->table.frame.paths,
+                   std::string("an experiment (TOML), or data: ") + kDataDoc)
       ->required()
-      ->type_name("SPEC.toml");
-  verb->add_flag("--measure", o->measure,
-                 "also run the spec on that system and put each agent's measured ratio beside");
-  verb->add_option("--rounds", o->rounds, "Monte Carlo rounds where there is no closed form")
+      ->type_name("SPEC.toml|DATA…");
+  CLI::Option_group* of_specs = verb->add_option_group("Of a spec");
+  of_specs->add_flag("--measure", o->measure,
+                     "also run the spec on that system and put each agent's measured ratio beside");
+  of_specs->add_option("--rounds", o->rounds, "Monte Carlo rounds where there is no closed form")
       ->check(CLI::Range(20, 10000000))
       ->type_name("N");
-  add_common(*verb, *o, "file for the scores as JSON");
+  CLI::Option_group* of_tables = verb->add_option_group("Of data");
+  add_table(*of_tables, o->table);
+  of_tables
+      ->add_option(
+          "--pilot", o->pilot.share,
+          fmt::format("share of every agent's rows to look at, at least {} of them", kFewestPilot))
+      ->type_name("SHARE");
+  add_common(*verb, *o, "file for a spec's scores as JSON; folder for those of data");
   verb->footer(
-      "Example:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure");
-  return {verb, [o, command_line] {
-            const Study study = read_study_file(o->spec, o->overrides());
-            Json all{{"command", command_line}, {"settings", Json::array()}};
-            for (std::size_t i = 0; i < study.settings.size(); ++i) {
-              const Spec& spec = study.settings[i].spec;
-              const std::unique_ptr<Problem> problem =
-                  problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
-              const Affinity a = affinity(*problem, {.seed = spec.run.seed, .rounds = o->rounds});
-              const std::vector<Estimate> gains =
-                  o->measure ? measured(study, i, *o) : std::vector<Estimate>{};
-              all["settings"].push_back(as_json(study.settings[i], a, gains));
-              if (!o->json && !o->quiet) print_text(study.settings[i], a, gains);
-              if (interruption()) return int{kInterrupted};
-            }
-            if (o->json) fmt::print("{}\n", all.dump(1));
-            if (!o->out.empty()) write_file(o->out, all.dump(1) + "\n");
-            return int{kOk};
+      "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
+      "  affpcl affinity examples/shops.csv --target sales --agent shop");
+  return {verb, [o, of_specs, of_tables, verb, command_line] {
+            const std::vector<std::string>& paths = o->table.frame.paths;
+            const bool spec = std::any_of(paths.begin(), paths.end(), is_spec);
+            if (spec && paths.size() > 1)
+              throw BadInput(fmt::format(
+                  "affinity takes one spec, or data, and got {} files with a .toml among them",
+                  paths.size()));
+            for (const CLI::Option* option : (spec ? of_tables : of_specs)->get_options())
+              if (option->count() > 0)
+                throw BadInput(fmt::format("{} is of no use with {}: it is for {}",
+                                           option->get_name(), paths[0],
+                                           spec ? "data" : "a spec (a file ending in .toml)"));
+            if (!spec && verb->get_option("--set")->count() > 0)
+              throw BadInput(fmt::format("--set is of no use with {}: it is for a spec", paths[0]));
+            return spec ? of_spec(*o, paths[0], command_line) : of_data(*o, command_line);
           }};
 }
 

@@ -1,4 +1,4 @@
-// What run and reproduce have in common.
+// What verbs have in common.
 #include <fmt/format.h>
 
 #include <limits>
@@ -29,6 +29,40 @@ void add_common(CLI::App& verb, CommonOptions& o, const std::string& out_doc) {
       ->type_name("N");
   verb.add_flag("--json", o.json, "print the summary as JSON and nothing else");
   verb.add_flag("--quiet", o.quiet, "no table, no progress");
+}
+
+FrameOptions TableQuestions::options(std::uint64_t seed) const {
+  FrameOptions o = frame;
+  o.seed = seed;
+  o.missing = missing == "mean"   ? Missing::kMean
+              : missing == "drop" ? Missing::kDrop
+                                  : Missing::kError;
+  o.task = task == "regress" ? Task::kRegress : task == "classify" ? Task::kClassify : Task::kAuto;
+  return o;
+}
+
+void add_table(CLI::App& verb, TableQuestions& o) {
+  const auto columns = [&](const char* name, std::vector<std::string>& list, const char* doc) {
+    verb.add_option(name, list, doc)->delimiter(',')->allow_extra_args(false)->type_name("A,B");
+  };
+  verb.add_option("--with", o.frame.beside,
+                  "a file with more columns of the same rows, say labels; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  verb.add_option("--target", o.frame.target, "the column to predict")->type_name("COLUMN");
+  verb.add_option("--agent", o.frame.agent,
+                  "the column that says whose row it is (default: agent, else site)")
+      ->type_name("COLUMN");
+  columns("--features", o.frame.features, "columns to predict from (default: all others)");
+  columns("--exclude", o.frame.exclude, "columns to leave out");
+  verb.add_option("--missing", o.missing,
+                  "blanks: an error, filled with the column's mean, or their rows dropped")
+      ->check(CLI::IsMember({"error", "mean", "drop"}))
+      ->type_name("error|mean|drop");
+  verb.add_option("--task", o.task,
+                  "auto: a text target is a class; td: values of states from a log (fit)")
+      ->check(CLI::IsMember({"auto", "regress", "classify", "td"}))
+      ->type_name("auto|regress|classify|td");
 }
 
 StudyResult run_with_progress(const Study& study, const CommonOptions& o,

@@ -125,7 +125,8 @@ void print_result(const FitResult& r) {
 Verb fit_verb(CLI::App& app, const std::string& command_line) {
   struct Options {
     FitOptions fit;
-    std::string out, missing = "error", task = "auto", solver = "exact";
+    TableQuestions table;
+    std::string out, solver = "exact";
     std::vector<std::string> values;
     TdLog::Config td;
     std::int64_t seed = 1;
@@ -134,17 +135,9 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   auto o = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "fit", "one model per agent from your data, and what learning together gained each");
-  FrameOptions& f = o->fit.frame;
-  verb->add_option("data", f.paths,
-                   "one file with a column that names agents, or several files (a folder), one per "
-                   "agent: CSV, .npy, .npz, .svm, idx, or LEAF's .json")
-      ->required()
-      ->type_name("DATA…");
-  verb->add_option("--with", f.beside,
-                   "a file with more columns of the same rows, say labels; may be given again")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  verb->add_option("--target", f.target, "the column to predict")->type_name("COLUMN");
+  FrameOptions& f = o->table.frame;
+  verb->add_option("data", f.paths, kDataDoc)->required()->type_name("DATA…");
+  add_table(*verb, o->table);
   verb->add_option("--channels", f.channels,
                    "instead of a target: outcomes that each agent weighs in its own way")
       ->delimiter(',')
@@ -154,25 +147,6 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                    "a CSV file with the agents' weights: a column that names the agent, one per "
                    "channel")
       ->type_name("FILE.csv");
-  verb->add_option("--agent", f.agent,
-                   "the column that says whose row it is (default: agent, else site)")
-      ->type_name("COLUMN");
-  verb->add_option("--features", f.features, "columns to predict from (default: all others)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A,B");
-  verb->add_option("--exclude", f.exclude, "columns to leave out")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("C,D");
-  verb->add_option("--missing", o->missing,
-                   "blanks: an error, filled with the column's mean, or their rows dropped")
-      ->check(CLI::IsMember({"error", "mean", "drop"}))
-      ->type_name("error|mean|drop");
-  verb->add_option("--task", o->task,
-                   "auto: a text target is a class; td: values of states from a log")
-      ->check(CLI::IsMember({"auto", "regress", "classify", "td"}))
-      ->type_name("auto|regress|classify|td");
   verb->add_option("--gamma", o->td.gamma, "of --task td: how much a later reward counts")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("NUMBER");
@@ -219,9 +193,9 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
       "  affpcl fit features.npy --with labels.csv --target label --agent writer");
   return {verb, [o, command_line] {
             FitOptions& fit_options = o->fit;
-            FrameOptions& frame = fit_options.frame;
-            frame.seed = static_cast<std::uint64_t>(o->seed);
-            if (o->task == "td") {
+            FrameOptions& frame = fit_options.frame =
+                o->table.options(static_cast<std::uint64_t>(o->seed));
+            if (o->table.task == "td") {
               take_log(o->td, frame);
               fit_options.td = o->td;
               o->solver = "stream";
@@ -243,12 +217,6 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                 throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
               fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
             }
-            frame.missing = o->missing == "mean"   ? Missing::kMean
-                            : o->missing == "drop" ? Missing::kDrop
-                                                   : Missing::kError;
-            frame.task = o->task == "regress"    ? Task::kRegress
-                         : o->task == "classify" ? Task::kClassify
-                                                 : Task::kAuto;
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
             if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
             ProgressLine progress(o->quiet || o->json);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/fit/frame.h"
 #include "affpcl/study/study.h"
 
 namespace affpcl::cli {
@@ -35,6 +36,18 @@ struct CommonOptions {
   std::vector<std::string> overrides() const;  // --set and --seed
 };
 void add_common(CLI::App& verb, CommonOptions& options, const std::string& out_doc);
+
+// What fit and affinity ask about the user's tables.
+struct TableQuestions {
+  FrameOptions frame = {.paths = {}, .target = "", .agent = ""};
+  std::string missing = "error", task = "auto";
+  FrameOptions options(std::uint64_t seed) const;
+};
+inline constexpr char kDataDoc[] =
+    "one file with a column that names agents, or several files (a folder), one per agent: CSV, "
+    ".npy, .npz, .svm, idx, or LEAF's .json";
+void add_table(CLI::App& verb, TableQuestions& options);
+
 StudyResult run_with_progress(const Study& study, const CommonOptions& options,
                               const std::string& trace = "");
 

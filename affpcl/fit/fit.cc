@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/noise.h"
 #include "affpcl/fit/ridge.h"
 #include "affpcl/fit/score.h"
 #include "affpcl/fit/stream.h"
@@ -31,8 +32,12 @@ Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 struct Part {
   int without = -1;
   std::vector<Moments> moments;  // by channel
-  std::vector<Chosen> chosen;
+  std::vector<Learnt> learnt;
   std::vector<Ridge> pooled;
+  // Variance of the noise of agent i.
+  double s2(std::size_t c, std::size_t i) const {
+    return learnt[c].chosen.best.variances.s2 * learnt[c].noise[i];
+  }
 };
 
 Part learn(const Frame& frame, int without, const std::vector<Variances>& start, Team& team) {
@@ -42,7 +47,7 @@ Part learn(const Frame& frame, int without, const std::vector<Variances>& start,
     part.moments.push_back(frame.moments(c, without, team));
     DecompositionOptions o;
     if (!start.empty()) o.start = &start[c], o.evidence_tolerance = 1e-3;
-    part.chosen.push_back(decompose(part.moments[c], o, team));
+    part.learnt.push_back(decompose_with_noise(part.moments[c], o, team));
     part.pooled.push_back(fit_ridge(pooled(part.moments[c]), 0));
   }
   return part;
@@ -81,7 +86,7 @@ class Squares {
 AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
   AgentFit agent;
   for (std::size_t c = 0; c < frame.channels; ++c) {
-    agent.own.push_back(agent_posterior(part.moments[c], part.chosen[c].best, i));
+    agent.own.push_back(agent_posterior(part.learnt[c].moments, part.learnt[c].chosen.best, i));
     agent.alone.push_back(fit_ridge(part.moments[c], i));
   }
   Paired than_alone, than_pooled;  // how much larger the personalised model's errors are
@@ -98,8 +103,8 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
       for (std::size_t c = 0; c < frame.channels; ++c) {
         const Eigen::Map<const Vector> y(frame.Y.data() + c * frame.rows + at, index(count));
         const double unit = frame.y_sd[c] * (weighs ? frame.theta[i * frame.channels + c] : 1);
-        own.add(unit * left_out(block, y, agent.own[c].x, agent.own[c].smoother,
-                                1 / part.chosen[c].best.variances.s2));
+        own.add(unit *
+                left_out(block, y, agent.own[c].x, agent.own[c].smoother, 1 / part.s2(c, i)));
         alone.add(unit * left_out(block, y, agent.alone[c].x, agent.alone[c].inverse, 1));
         all.add(unit * left_out(block, y, part.pooled[c].x, part.pooled[c].inverse, 1));
       }
@@ -185,12 +190,12 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
   const std::size_t n = frame.agents.size();
   const bool keep = static_cast<double>(n * frame.channels * frame.d * frame.d) <= kMostCovariances;
   for (std::size_t c = 0; c < frame.channels; ++c) {
-    const Decomposition& best = part.chosen[c].best;
+    const Decomposition& best = part.learnt[c].chosen.best;
     ChannelModel channel;
     channel.pooled = in_units(part.pooled[c].x, frame, c);
     channel.spread = best.spread;
     channel.converged = best.converged;
-    for (const Decomposition& t : part.chosen[c].tried)
+    for (const Decomposition& t : part.learnt[c].chosen.tried)
       channel.tried.push_back({to_text(t.spread), t.log_evidence, t.bic});
     const Posterior unseen = unseen_posterior(best);
     channel.centre = in_units(unseen.x, unseen.cov, 1, best.variances.s2, frame, c, true);
@@ -217,7 +222,7 @@ Model make_model(const Frame& frame, const Part& part, Team& team) {
       const Ridge& alone = fit.alone[c];
       agent.alone.push_back(in_units(alone.x, frame, c));
       const Ridge& all = part.pooled[c];
-      const double s2 = part.chosen[c].best.variances.s2;
+      const double s2 = part.s2(c, i);
       agent.channels.push_back(
           fit.kind == Kind::kPersonalised
               ? in_units(fit.own[c].x, fit.own[c].cov, 1, s2, frame, c, keep)
@@ -237,9 +242,9 @@ void add_notes(const Frame& frame, const Part& part, std::vector<std::string>& n
     return;
   }
   bool alike = true, converged = true;
-  for (const Chosen& c : part.chosen) {
-    for (double v : c.best.variances.D) alike &= std::abs(v) < 1e-9;
-    converged &= c.best.converged;
+  for (const Learnt& c : part.learnt) {
+    for (double v : c.chosen.best.variances.D) alike &= std::abs(v) < 1e-9;
+    converged &= c.chosen.best.converged;
   }
   if (alike) notes.push_back("the rows do not tell the agents apart: all have the same model");
   if (!converged) notes.push_back("the variances were still moving when the search for them ended");
@@ -308,7 +313,7 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
     result.model = make_model(frame, all, *team);
     result.model.seed = options.frame.seed;
     add_notes(frame, all, result.notes);
-    for (const Chosen& c : all.chosen) near.push_back(c.best.variances);
+    for (const Learnt& c : all.learnt) near.push_back(c.chosen.best.variances);
   }
   done(1);
   const std::size_t n = frame.agents.size();

@@ -1,7 +1,6 @@
 #include "affpcl/fit/model_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -9,44 +8,18 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "affpcl/base/error.h"
-#include "affpcl/math/kernels.h"
+#include "affpcl/fit/json-inl.h"
 #include "affpcl/version.h"
 
 namespace affpcl {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "affpcl-model";
-
-const char* to_text(Missing missing) {
-  return missing == Missing::kError ? "error" : missing == Missing::kMean ? "mean" : "drop";
-}
-
-// A list of numbers or words on one line, everything else indented.
-void pretty(const Json& j, std::size_t indent, std::string& out) {
-  const bool flat = !j.is_structured() || j.empty() ||
-                    (j.is_array() && std::none_of(j.begin(), j.end(),
-                                                  [](const Json& e) { return e.is_structured(); }));
-  if (flat) {
-    out += j.dump();
-    return;
-  }
-  const std::string space(indent + 1, ' ');
-  out += j.is_array() ? "[\n" : "{\n";
-  for (auto it = j.begin(); it != j.end(); ++it) {
-    out += space;
-    if (j.is_object()) out += Json(it.key()).dump() + ": ";
-    pretty(*it, indent + 1, out);
-    out += std::next(it) == j.end() ? "\n" : ",\n";
-  }
-  out += std::string(indent, ' ') + (j.is_array() ? "]" : "}");
-}
 
 Json lower(const std::vector<double>& cov, std::size_t d) {  // row by row, up to the diagonal
   Json list = Json::array();
@@ -199,9 +172,7 @@ std::string model_json(const Model& model) {
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
       {"agents", std::move(agents)}};
-  std::string out;
-  pretty(all, 0, out);
-  return out + "\n";
+  return pretty(all);
 }
 
 Model read_model(const std::string& given) {
@@ -320,28 +291,11 @@ Model read_model(const std::string& given) {
 std::string fit_summary_json(const FitResult& result) {
   const Model& model = result.model;
   const bool classify = !model.encoding.classes.empty();
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  Json spec{{"files", model.files},
-            {"target", model.encoding.target},
-            {"agent_column", model.encoding.agent_column},
-            {"outcomes", model.encoding.outcomes},
-            {"missing", to_text(model.encoding.missing)},
-            {"task", model.encoding.task()},
-            {"solver", to_text(model.solver)},
-            {"method", model.method}};
-  Json all{{"manifest",
-            {{"version", kVersion},
-             {"spec", std::move(spec)},
-             {"seed", model.seed},
-             {"command", model.command},
-             {"host", host},
-             {"instruction_set", instruction_set()},
-             {"compiler", kCompiler},
-             {"threads", result.threads},
-             {"ranks", 1},
-             {"seconds", result.seconds},
-             {"complete", result.complete}}},
+  Json spec = spec_json(model.encoding, model.files);
+  spec["solver"] = to_text(model.solver);
+  spec["method"] = model.method;
+  Json all{{"manifest", manifest(std::move(spec), model.seed, model.command, result.threads,
+                                 result.seconds, result.complete)},
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
            {"notes", result.notes}};
@@ -354,9 +308,7 @@ std::string fit_summary_json(const FitResult& result) {
     for (const AgentModel& a : model.agents)
       all["agents"].push_back(
           {{"agent", a.name}, {"rows", a.rows}, {"given", to_text(a.kind)}, {"score", nullptr}});
-    std::string out;
-    pretty(all, 0, out);
-    return out + "\n";
+    return pretty(all);
   }
   const char* const measure = model.encoding.values ? "td_error" : classify ? "log_loss" : "mse";
   Json score{{"measure", measure},
@@ -385,9 +337,7 @@ std::string fit_summary_json(const FitResult& result) {
     agents.push_back(std::move(a));
   }
   all["agents"] = std::move(agents);
-  std::string out;
-  pretty(all, 0, out);
-  return out + "\n";
+  return pretty(all);
 }
 
 }  // namespace affpcl

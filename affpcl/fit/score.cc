@@ -18,7 +18,10 @@ constexpr double kProbability = 0.01;  // the least a class is given
 constexpr double kClearly = 0.01;   // level at which another model than the personalised is given
 constexpr double kFewestRows = 10;  // for such a choice
 constexpr double kFalse = 0.05;     // share of false verdicts
-constexpr double kSmall = 0.01;     // a smaller share of the error is no gain and no loss
+// Folds share their training rows. Nadeau and Bengio (2003): the variance of a mean over K folds is
+// 1 + K / (K - 1) times that of as many independent rows.
+constexpr double kSharedRows = 1 + kFolds / (kFolds - 1.0);
+constexpr double kSmall = 0.01;  // a smaller share of the error is no gain and no loss
 
 Losses scaled(const Losses& l, double by) {
   return {l.given * by, l.personalised * by, l.alone * by, l.pooled * by};
@@ -100,6 +103,7 @@ Kind supported(const Paired& than_alone, const Paired& than_pooled) {
 void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitResult& result) {
   const std::size_t n = tallies.size();
   const bool classify = !frame.encoding.classes.empty();
+  const double shared = result.model.solver == Solver::kExact ? kSharedRows : 1;
   result.agents.resize(n);
   std::vector<double> up(n), down(n);
   Losses total, right;
@@ -110,8 +114,9 @@ void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitR
     a.loss = scaled(t.loss, 1 / t.rows);
     if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
     a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
-    const double half =
-        t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) * t.gain.se() : kNaN;
+    const double half = t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) *
+                                         t.gain.se() * std::sqrt(shared)
+                                   : kNaN;
     a.gain = {t.gain.mean(), t.gain.mean() - half, t.gain.mean() + half, t.gain.mean()};
     up[i] = a.p = one_sided(t.gain, 1);
     down[i] = one_sided(t.gain, -1);

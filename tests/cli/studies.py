@@ -17,8 +17,11 @@ def check(name, good, why=''):
     print('ok    ' if good else 'FAILED', name, '' if good else why, flush=True)
 
 names = [s['name'] for s in run('list')['studies']]
-folders = sorted(p.name for p in (root / 'studies').iterdir() if p.is_dir())
-check('every folder of studies/ is embedded', sorted(names) == folders, (names, folders))
+folders = sorted(p for p in (root / 'studies').iterdir() if p.is_dir())
+specs = [p.name for p in folders if (p / 'spec.toml').exists()]
+check('every spec of studies/ is embedded', sorted(names) == specs, (names, specs))
+for p in folders:
+    if p.name not in specs: check(f'{p.name} is a script with a README', list(p.glob('*.py')) and (p / 'README.md').exists())
 for name in names:
     check(f'{name} has a README', (root / 'studies' / name / 'README.md').exists())
     result = run('reproduce', name)

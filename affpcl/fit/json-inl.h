@@ -1,0 +1,27 @@
+// What the JSON files of this layer have in common.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "affpcl/fit/frame.h"
+
+namespace affpcl {
+
+using Json = nlohmann::ordered_json;
+
+const char* to_text(Missing missing);
+
+// A list of numbers or words on one line, everything else indented; ends with a new line.
+std::string pretty(const Json& json);
+
+// What was read: files, target, agents, blanks, task.
+Json spec_json(const Encoding& encoding, const std::vector<std::string>& files);
+
+// Where a summary comes from.
+Json manifest(Json spec, std::uint64_t seed, const std::string& command, int threads,
+              double seconds, bool complete);
+
+}  // namespace affpcl
