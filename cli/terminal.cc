@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <iterator>
 
+#include "affpcl/study/headline.h"
+
 namespace affpcl::cli {
 namespace {
 
@@ -22,17 +24,6 @@ std::string number(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x
 
 std::string interval(const Estimate& e) {
   return std::isfinite(e.lo) ? fmt::format("[{}, {}]", number(e.lo), number(e.hi)) : "";
-}
-
-std::string title(const SettingResult& s) {
-  std::string text;
-  for (std::size_t i = 0; i < s.at.size(); ++i) {
-    const bool joined = i + 1 < s.at.size() && s.at[i].second == s.at[i + 1].second;
-    text += joined ? s.at[i].first + " = "
-                   : fmt::format("{} = {}{}", s.at[i].first, to_text(s.at[i].second),
-                                 i + 1 < s.at.size() ? ", " : "");
-  }
-  return text;
 }
 
 const MethodResult* best(const SettingResult& s) {
@@ -94,8 +85,9 @@ void unscored_table(const SettingResult& s, std::string& out) {
   for (const MethodResult& m : s.methods) name = std::max(name, m.name.size());
   const auto title_of = [&](std::size_t r) { return s.unknown_names[r].substr(0, kWidest); };
   const auto width = [&](std::size_t r) { return std::max<std::size_t>(9, title_of(r).size()); };
-  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n", title(s),
-                 s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps, n);
+  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n",
+                 setting_title(s), s.at.empty() ? "" : "  ", s.replicates,
+                 s.replicates == 1 ? "" : "s", s.steps, n);
   fmt::format_to(std::back_inserter(out), "    {:<{}}", "method", name);
   for (std::size_t r = 0; r < std::min(d, kShown); ++r)
     fmt::format_to(std::back_inserter(out), "  {:>{}}", title_of(r), width(r));
@@ -120,7 +112,7 @@ void long_table(const StudyResult& result, std::string& out) {
     for (const MethodResult& m : s.methods)
       name = std::max(name, m.name.size()), alone |= std::isfinite(m.vs_independent.mean);
   for (const SettingResult& s : result.settings) {
-    fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps)\n", title(s),
+    fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps)\n", setting_title(s),
                    s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps);
     fmt::format_to(std::back_inserter(out), "    {:<{}}  {:>10}  {:<24}{}\n", "method", name,
                    "error", "90 % interval", alone ? "  against alone" : "");
@@ -149,7 +141,7 @@ void short_table(const StudyResult& result, std::string& out) {
   bool alone = false;
   std::size_t width = 0;
   for (const SettingResult& s : result.settings) {
-    width = std::max(width, title(s).size());
+    width = std::max(width, setting_title(s).size());
     for (const MethodResult& m : s.methods) alone |= std::isfinite(m.vs_independent.mean);
   }
   out += alone ? "error against learning alone\n" : "error\n";
@@ -159,7 +151,7 @@ void short_table(const StudyResult& result, std::string& out) {
                    std::max<std::size_t>(9, m.name.size()));
   out += '\n';
   for (const SettingResult& s : result.settings) {
-    fmt::format_to(std::back_inserter(out), "  {:<{}}", title(s), width);
+    fmt::format_to(std::back_inserter(out), "  {:<{}}", setting_title(s), width);
     const MethodResult* b = best(s);
     for (const MethodResult& m : s.methods) {
       const std::string cell =
