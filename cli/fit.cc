@@ -93,7 +93,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
     FitOptions fit;
     std::string out, missing = "error", task = "auto";
     std::int64_t seed = 1;
-    bool force = false, quiet = false, json = false, no_score = false;
+    bool force = false, quiet = false, json = false, no_score = false, report = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
@@ -126,6 +126,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   verb->add_flag("--no-score", o->no_score, "only the model, without cross-validation");
   verb->add_option("--out", o->out, "folder for model.json and summary.json")->type_name("DIR");
   verb->add_flag("--force", o->force, "replace the folder if it exists");
+  add_report(*verb, o->report);
   verb->add_option("--seed", o->seed, "of the split into folds")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->type_name("N");
@@ -149,6 +150,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                          : o->task == "classify" ? Task::kClassify
                                                  : Task::kAuto;
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+            if (o->report) refuse_report_without(o->out);
             if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
             ProgressLine progress(o->quiet || o->json);
             fit_options.stop = &interruption();
@@ -161,11 +163,13 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
               folder->add("summary.json", fit_summary_json(result));
               folder->commit();
             }
+            const std::string page = o->report ? write_report(o->out) : "";
             if (o->json) {
               std::fputs(fit_summary_json(result).c_str(), stdout);
             } else if (!o->quiet) {
               print_result(result);
               if (folder) fmt::print("model in {}\n", o->out);
+              if (o->report) fmt::print("page in {}\n", page);
             }
             return interruption() ? int{kInterrupted} : int{kOk};
           }};

@@ -40,6 +40,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
   verb->add_option("names", o->names, "which studies; 'all' for all; none lists them")
       ->type_name("NAME…");
   add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
+  add_report(*verb, o->report);
   verb->footer("Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all");
   return {
       verb, [o, command_line] {
@@ -47,6 +48,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
           print_studies();
           return int{kOk};
         }
+        if (o->report) refuse_report_without(o->out);
         std::vector<const EmbeddedStudy*> chosen;
         for (const std::string& name : o->names) {
           if (name != "all") {
@@ -61,12 +63,13 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                        chosen.end());
         // Everything that can be refused is refused before the work.
         std::vector<Study> studies;
+        std::vector<std::string> paths;
         std::vector<std::unique_ptr<ResultFolder>> folders;
         for (const EmbeddedStudy* s : chosen) {
           studies.push_back(read_study(std::string(s->spec), std::string(s->name), o->overrides()));
+          paths.push_back(chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name));
           if (!o->out.empty())
-            folders.push_back(std::make_unique<ResultFolder>(
-                chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name), o->force));
+            folders.push_back(std::make_unique<ResultFolder>(paths.back(), o->force));
         }
 
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
@@ -79,6 +82,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
             folders[i]->add("claims.json", claims_json(verdicts));
             write_results(*folders[i], studies[i], result, command_line);
           }
+          const std::string page = o->report ? write_report(paths[i]) : "";
           if (o->json) {
             nlohmann::ordered_json one =
                 nlohmann::ordered_json::parse(summary_json(studies[i], result, command_line));
@@ -89,6 +93,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
             std::fputs(results_table(result).c_str(), stdout);
             std::fputs(verdicts_text(verdicts).c_str(), stdout);
             fmt::print("{:.2f} s\n", result.seconds);
+            if (o->report) fmt::print("page in {}\n", page);
             std::fflush(stdout);
           }
           if (!result.complete) {

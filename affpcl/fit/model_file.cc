@@ -13,6 +13,7 @@
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/headline.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
 
@@ -307,6 +308,7 @@ std::string fit_summary_json(const FitResult& result) {
              {"ranks", 1},
              {"seconds", result.seconds},
              {"complete", result.scored}}},
+           {"headline", headline(result)},
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
            {"notes", result.notes}};
