@@ -77,12 +77,20 @@ const Json* named(const Json& list, const Json& name) {
   return nullptr;
 }
 
+// The method that the first result's headline is about.
+Json subject_of(const Json& settings) {
+  for (const Json& s : settings)
+    if (s.contains("headline") && s["headline"].is_object())
+      return s["headline"].value("method", Json());
+  return nullptr;
+}
+
 Json compare_studies(const Json& before, const Json& after) {
   const bool same_seed = before["manifest"]["seed"] == after["manifest"]["seed"];
   const Json &A = before["settings"], &B = after["settings"];
   Json pairs = Json::array();
-  std::string best;
-  double furthest = -1;
+  const Json subject = subject_of(A);
+  std::vector<Estimate> ratios;  // of the subject
   std::size_t smaller = 0, larger = 0;
   bool all_paired = true;
   for (std::size_t i = 0; i < A.size(); ++i)
@@ -98,10 +106,7 @@ Json compare_studies(const Json& before, const Json& after) {
         all_paired &= p.paired;
         smaller += p.ratio.hi < 1;
         larger += p.ratio.lo > 1;
-        if (const double off = std::abs(std::log(p.ratio.mean)); off > furthest) {
-          furthest = off;
-          best = fmt::format("{} {}", m["name"].get<std::string>(), words(p.ratio));
-        }
+        if (m["name"] == subject) ratios.push_back(p.ratio);
         pairs.push_back({{"before", i},
                          {"after", j},
                          {"method", m["name"]},
@@ -112,12 +117,18 @@ Json compare_studies(const Json& before, const Json& after) {
     }
   if (pairs.empty())
     throw BadInput("the two results do not compare: no method has errors at a setting of both");
-  const std::string how = all_paired ? "paired, replicate by replicate" : "not paired";
-  const std::string headline = fmt::format(
-      "{} of {} errors are measurably smaller in the second result, {} larger; furthest from even: "
-      "{} "
-      "of the first ({})",
-      smaller, pairs.size(), larger, best, how);
+  std::string headline =
+      fmt::format("{} of {} errors are measurably smaller in the second result, {} larger", smaller,
+                  pairs.size(), larger);
+  const auto [least, most] =
+      std::minmax_element(ratios.begin(), ratios.end(),
+                          [](const Estimate& a, const Estimate& b) { return a.mean < b.mean; });
+  if (!ratios.empty()) {
+    headline += fmt::format("; {} has {}", subject.get<std::string>(), words(*least));
+    if (least != most) headline += fmt::format(" to {}", words(*most));
+    headline += " of its error in the first";
+  }
+  headline += all_paired ? " (paired, replicate by replicate)" : " (not paired)";
   return {{"headline", headline}, {"pairs", std::move(pairs)}};
 }
 

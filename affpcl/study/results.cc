@@ -29,11 +29,22 @@ Json to_json(const Estimate& e, bool with_median) {  // nlohmann writes what is 
 
 Json vs_json(const Estimate& e) { return std::isnan(e.mean) ? Json(nullptr) : to_json(e, false); }
 
-Json to_json(const Headline& h) {
-  return {{"text", h.text},       {"method", h.method},
-          {"samples", h.samples}, {"samples_alone", h.samples_alone},
-          {"gained", h.gained},   {"even", h.even},
-          {"lost", h.lost},       {"worst", h.worst}};
+Json headline_json(const SettingResult& s) {
+  const Headline h = headline(s);
+  Json worst = nullptr;
+  for (const MethodResult& m : s.methods)
+    if (m.name == h.method && h.worst >= 0) {
+      worst = to_json(m.agents[static_cast<std::size_t>(h.worst)].vs_independent, false);
+      worst["agent"] = h.worst;
+    }
+  return {{"text", h.text},
+          {"method", h.method},
+          {"samples", h.samples},
+          {"samples_alone", h.samples_alone},
+          {"gained", h.gained},
+          {"even", h.even},
+          {"lost", h.lost},
+          {"worst", std::move(worst)}};
 }
 
 std::string host() {
@@ -125,7 +136,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
                         {"numbers", s.numbers},
                         {"steps", s.steps},
                         {"diverged", std::move(diverged)},
-                        {"headline", to_json(headline(s))},
+                        {"headline", headline_json(s)},
                         {"methods", std::move(methods)}});
   }
   const Json all{{"manifest", std::move(manifest)},
