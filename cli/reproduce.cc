@@ -90,7 +90,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
             all[studies[i].name] = std::move(one);
           } else if (!o->quiet) {
             fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
-            std::fputs(results_table(result).c_str(), stdout);
+            std::fputs(results_table(result, output_style()).c_str(), stdout);
             std::fputs(verdicts_text(verdicts).c_str(), stdout);
             fmt::print("{:.2f} s\n", result.seconds);
             if (o->report) fmt::print("page in {}\n", page);

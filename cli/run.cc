@@ -39,7 +39,7 @@ Verb run_verb(CLI::App& app, const std::string& command_line) {
             if (o->json) {
               std::fputs(summary_json(study, result, command_line).c_str(), stdout);
             } else if (!o->quiet) {
-              std::fputs(results_table(result).c_str(), stdout);
+              std::fputs(results_table(result, output_style()).c_str(), stdout);
               if (folder) fmt::print("results in {}\n", o->out);
               if (o->report) fmt::print("page in {}\n", page);
             }

@@ -6,6 +6,7 @@
 namespace affpcl {
 namespace {
 
+constexpr std::size_t kMostCharacters = 1'400'000;  // a page is to stay below 1.5 MB
 constexpr std::string_view kPlace = "AFFPCL_DATA";  // report/src/template.html
 
 // JSON that can stand inside a script element: no <, and nothing but ASCII.
@@ -33,7 +34,8 @@ std::string report_page(std::span<const std::string> folders) {
   std::vector<ResultFiles> results;
   for (const std::string& folder : folders) {
     results.push_back(read_result(folder));
-    data["results"].push_back(page_data(results.back()));
+    data["results"].push_back(
+        page_data(results.back(), (kMostCharacters - page.size()) / folders.size()));
   }
   if (results.size() == 2) data["comparison"] = compare(results[0], results[1]);
   std::string out(page);

@@ -16,10 +16,7 @@ namespace affpcl {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// So that a page stays below 1.5 MB: beyond these many numbers, points of curves, agents and
-// coefficients are thinned, and the page says so.
-constexpr std::size_t kMostOfCurves = 90'000;
-constexpr std::size_t kMostOfAgents = 120'000;
+constexpr std::size_t kLeast = 10;  // points and agents that are kept however little room there is
 
 using Numbers = std::vector<double>;
 
@@ -139,18 +136,25 @@ std::vector<CurveRows> read_curves(const std::string& path, const Json& settings
 }
 
 // Adds the curves to their methods; the lists of steps, which many share, to data["steps"].
-void add_curves(const std::string& path, Json& data) {
-  const std::vector<CurveRows> curves = read_curves(path, data["settings"]);
-  std::size_t numbers = 0;
-  for (const CurveRows& c : curves) numbers += 3 * c.step.size();
-  const double share = static_cast<double>(kMostOfCurves) / static_cast<double>(numbers);
-  data["thinned_curves"] = share < 1;
+void add_curves(const std::string& path, double most, Json& data) {
+  std::vector<CurveRows> curves = read_curves(path, data["settings"]);
+  const auto size = [&] {
+    std::size_t numbers = 0;
+    for (const CurveRows& c : curves) numbers += 3 * c.step.size();
+    return numbers;
+  };
+  const bool thinned = static_cast<double>(size()) > most;
+  if (thinned)  // single agents' curves are the first to go
+    std::erase_if(curves, [](const CurveRows& c) { return c.agent != "all"; });
+  const std::size_t numbers = size();
+  const double share = most / static_cast<double>(numbers);
+  data["thinned_curves"] = thinned;
   data["steps"] = Json::array();
   std::map<Numbers, std::size_t> known;
   for (const CurveRows& c : curves) {
-    const auto most = static_cast<std::size_t>(share * static_cast<double>(c.step.size()));
+    const auto points = static_cast<std::size_t>(share * static_cast<double>(c.step.size()));
     const std::vector<std::size_t> places =
-        spread(c.step.size(), share < 1 ? std::max<std::size_t>(most, 10) : c.step.size());
+        spread(c.step.size(), share < 1 ? std::max(points, kLeast) : c.step.size());
     const Numbers steps = pick(c.step, places);
     const auto [at, fresh] = known.emplace(steps, known.size());
     if (fresh) data["steps"].push_back(std::vector<std::int64_t>(steps.begin(), steps.end()));
@@ -210,19 +214,18 @@ std::vector<std::size_t> agents_to_keep(const Json& setting, const std::vector<C
                      [&](std::size_t a, std::size_t b) { return (*by)[a] < (*by)[b]; });
   std::vector<std::size_t> kept;
   const auto most = static_cast<std::size_t>(share * static_cast<double>(count));
-  for (std::size_t place : spread(count, std::max<std::size_t>(most, 10)))
-    kept.push_back(order[place]);
+  for (std::size_t place : spread(count, std::max(most, kLeast))) kept.push_back(order[place]);
   std::sort(kept.begin(), kept.end());
   return kept;
 }
 
-void add_agents(const std::string& path, Json& data) {
+void add_agents(const std::string& path, double most, Json& data) {
   const std::vector<std::vector<Columns>> all = read_agents(path, data["settings"]);
   std::size_t numbers = 0;
   for (const std::vector<Columns>& methods : all)
     for (const Columns& columns : methods)
       for (const auto& [name, values] : columns) numbers += values.size();
-  const double share = static_cast<double>(kMostOfAgents) / static_cast<double>(numbers);
+  const double share = most / static_cast<double>(numbers);
   for (std::size_t s = 0; s < all.size(); ++s) {
     Json& setting = data["settings"][s];
     std::size_t count = 0;
@@ -230,7 +233,7 @@ void add_agents(const std::string& path, Json& data) {
       if (!columns.empty()) count = std::max(count, columns.front().second.size());
     setting["agents"] = count;
     std::vector<std::size_t> kept = spread(count, count);
-    if (share < 1 && count > 10) {
+    if (share < 1 && count > kLeast) {
       kept = agents_to_keep(setting, all[s], count, share);
       setting["shown"] = kept;
     }
@@ -241,7 +244,13 @@ void add_agents(const std::string& path, Json& data) {
   }
 }
 
-Json study_data(const ResultFiles& result) {
+// How many packed numbers fit beside the data so far.
+double numbers_left(const Json& data, std::size_t room) {
+  const std::size_t used = data.dump().size();
+  return used < room ? static_cast<double>(room - used) / 4 : 0;
+}
+
+Json study_data(const ResultFiles& result, std::size_t room) {
   Json data = result.summary;
   for (Json& s : data["settings"])
     for (Json& m : s["methods"]) {
@@ -250,18 +259,20 @@ Json study_data(const ResultFiles& result) {
       m["curves"] = Json::array();
       m["columns"] = Json::object();
     }
+  round_numbers(data);
+  const double left = numbers_left(data, room);
   const std::filesystem::path dir(result.folder);
-  add_curves((dir / "curves.csv").string(), data);
-  add_agents((dir / "agents.csv").string(), data);
+  add_curves((dir / "curves.csv").string(), 0.4 * left, data);
+  add_agents((dir / "agents.csv").string(), 0.6 * left, data);
   return data;
 }
 
 // Coefficients by how far agents differ in them, the first ones; all where they are few.
-std::vector<std::size_t> coefficients_to_keep(const Model& model) {
+std::vector<std::size_t> coefficients_to_keep(const Model& model, double numbers) {
   const std::size_t d = model.encoding.dim();
-  const std::size_t each = 2 * model.channels.size() * model.agents.size();
+  const auto each = static_cast<double>(2 * model.channels.size() * (model.agents.size() + 1));
   std::vector<std::size_t> order = spread(d, d);
-  const std::size_t most = std::max<std::size_t>(2, kMostOfAgents / std::max<std::size_t>(1, each));
+  const std::size_t most = std::max(std::size_t{2}, static_cast<std::size_t>(numbers / each));
   if (d <= most) return order;
   const auto spread_of = [&](std::size_t r) {
     double sum = 0;
@@ -275,12 +286,13 @@ std::vector<std::size_t> coefficients_to_keep(const Model& model) {
   return order;
 }
 
-Json fit_data(const ResultFiles& result) {
+Json fit_data(const ResultFiles& result, std::size_t room) {
   const Model& model = *result.model;
   const std::size_t d = model.encoding.dim();
-  const std::vector<std::size_t> kept = coefficients_to_keep(model);
   const std::vector<std::string> names = model.encoding.names();
   Json data = result.summary;
+  round_numbers(data);
+  const std::vector<std::size_t> kept = coefficients_to_keep(model, numbers_left(data, room));
   Json shown{{"target", model.encoding.target},
              {"classes", model.encoding.classes},
              {"all", d},
@@ -323,9 +335,8 @@ std::string pack(const std::vector<double>& numbers) {
   return text;
 }
 
-Json page_data(const ResultFiles& result) {
-  Json data = result.fitted() ? fit_data(result) : study_data(result);
-  round_numbers(data);
+Json page_data(const ResultFiles& result, std::size_t room) {
+  Json data = result.fitted() ? fit_data(result, room) : study_data(result, room);
   data["kind"] = result.fitted() ? "fit" : "study";
   data["folder"] = result.folder;
   return data;

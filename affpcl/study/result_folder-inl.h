@@ -20,8 +20,9 @@ struct ResultFiles {
 
 ResultFiles read_result(const std::string& folder);
 
-// What the page needs of a result: rounded, and long columns packed.
-Json page_data(const ResultFiles& result);
+// What the page needs of a result: rounded, long columns packed, and so much of the curves, agents
+// and coefficients that it takes about `room` characters; what is left out is said.
+Json page_data(const ResultFiles& result, std::size_t room);
 
 // What became better or worse from one result to another.
 Json compare(const ResultFiles& before, const ResultFiles& after);

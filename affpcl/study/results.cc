@@ -37,14 +37,10 @@ Json headline_json(const SettingResult& s) {
       worst = to_json(m.agents[static_cast<std::size_t>(h.worst)].vs_independent, false);
       worst["agent"] = h.worst;
     }
-  return {{"text", h.text},
-          {"method", h.method},
-          {"samples", h.samples},
-          {"samples_alone", h.samples_alone},
-          {"gained", h.gained},
-          {"even", h.even},
-          {"lost", h.lost},
-          {"worst", std::move(worst)}};
+  return {{"text", h.text},       {"method", h.method},
+          {"samples", h.samples}, {"samples_alone", h.samples_alone},
+          {"gained", h.gained},   {"even", h.even},
+          {"lost", h.lost},       {"worst", std::move(worst)}};
 }
 
 std::string host() {

@@ -21,7 +21,7 @@ export function curvesFigure(result, state, here) {
       rows: points().map((p) => [p.method, p.agent, p.step, p.mean, p.lo, p.hi]),
     }),
     note: () => `Mean squared error over ${here().used} replicates${view.agent === "all" ? " and all agents" : ""}, with 90 % bands.` +
-      (result.thinned_curves ? " Long curves are thinned here; curves.csv holds all points." : ""),
+      (result.thinned_curves ? " Not all curves and points are here; curves.csv holds them." : ""),
   });
 
   function controls() {

@@ -58,5 +58,15 @@ export function plot(width, label, options) {
     ...options,
   });
   chart.setAttribute("role", "img");
+  nameless(chart);
+  chart.addEventListener("input", () => nameless(chart));  // hovering draws a part anew
   return chart;
+}
+
+/** The parts of a chart have names too, which groups may not: the chart's own name and the table are for those who listen. */
+function nameless(chart) {
+  for (const part of chart.querySelectorAll("g[aria-label]")) {
+    part.dataset.mark = part.getAttribute("aria-label");
+    part.removeAttribute("aria-label");
+  }
 }
