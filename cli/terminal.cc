@@ -121,7 +121,7 @@ struct Room {
 
 Room room_of(const StudyResult& result, const Style& style) {
   constexpr std::size_t kError = 4 + 2 + 10, kInterval = 2 + 24, kRatio = 2 + 7,
-                        kRatioInterval = 21;
+                        kRatioInterval = 25;
   constexpr std::size_t kLeastBar = 6, kMostBar = 20, kLongestName = 28;
   Room room;
   for (const SettingResult& s : result.settings)
@@ -156,7 +156,7 @@ std::string method_row(const MethodResult& m, bool best, const Room& room, const
   if (std::isfinite(m.vs_independent.mean)) {
     row += fmt::format("  {:>7.3f}", m.vs_independent.mean);
     if (room.ratio_intervals)
-      row += fmt::format(" {:<{}}", interval(m.vs_independent), room.bar > 0 ? 20 : 0);
+      row += fmt::format(" {:<{}}", interval(m.vs_independent), room.bar > 0 ? 24 : 0);
     if (room.bar > 0) row += "  " + ratio_bar(m.vs_independent.mean, room.bar);
   }
   while (!row.empty() && row.back() == ' ') row.pop_back();

@@ -9,6 +9,6 @@ const tab = await browser.newPage({ viewport: { width: 1100, height: 1000 }, col
 await tab.goto(pathToFileURL(resolve(page)).href);
 await tab.waitForSelector("html[data-drawn]");
 // Whole charts only: down to the end of what each agent gained.
-const height = await tab.evaluate(() => document.getElementById("agents").getBoundingClientRect().bottom + scrollY + 24);
+const height = await tab.evaluate(() => document.getElementById("agents").getBoundingClientRect().bottom + scrollY + 8);
 await tab.screenshot({ path: out, fullPage: true, clip: { x: 0, y: 0, width: 1100, height } });
 await browser.close();

@@ -5,14 +5,10 @@
 #include <cmath>
 
 namespace affpcl {
-namespace {
-
 std::string with_interval(const Estimate& e) {
   return std::isfinite(e.lo) ? fmt::format("{:.3g} [{:.3g}, {:.3g}]", e.mean, e.lo, e.hi)
                              : fmt::format("{:.3g}", e.mean);
 }
-
-}  // namespace
 
 std::string headline(const FitResult& r) {
   const std::size_t n = r.agents.size();

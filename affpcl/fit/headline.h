@@ -10,4 +10,7 @@ namespace affpcl {
 
 std::string headline(const FitResult& result);
 
+// "0.98 [0.95, 1.02]", or the mean alone where there is no interval.
+std::string with_interval(const Estimate& estimate);
+
 }  // namespace affpcl

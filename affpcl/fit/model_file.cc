@@ -118,13 +118,13 @@ class Reader {
   const Json& json_;
 };
 
+}  // namespace
+
 std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw BadInput(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-}  // namespace
 
 std::string model_json(const Model& model) {
   const Encoding& e = model.encoding;

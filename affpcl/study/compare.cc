@@ -6,6 +6,7 @@
 #include <map>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/headline.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/study/result_folder-inl.h"
 
@@ -34,11 +35,6 @@ Estimate ratio_of_strangers(const Numbers& a, const Numbers& b) {
 }
 
 Json to_json(const Estimate& e) { return {{"mean", e.mean}, {"lo", e.lo}, {"hi", e.hi}}; }
-
-std::string words(const Estimate& e) {
-  return std::isfinite(e.lo) ? fmt::format("{:.3g} [{:.3g}, {:.3g}]", e.mean, e.lo, e.hi)
-                             : fmt::format("{:.3g}", e.mean);
-}
 
 // The errors of a method by the replicate's number.
 std::map<std::int64_t, double> by_number(const Json& setting, const Json& method) {
@@ -124,8 +120,8 @@ Json compare_studies(const Json& before, const Json& after) {
       std::minmax_element(ratios.begin(), ratios.end(),
                           [](const Estimate& a, const Estimate& b) { return a.mean < b.mean; });
   if (!ratios.empty()) {
-    headline += fmt::format("; {} has {}", subject.get<std::string>(), words(*least));
-    if (least != most) headline += fmt::format(" to {}", words(*most));
+    headline += fmt::format("; {} has {}", subject.get<std::string>(), with_interval(*least));
+    if (least != most) headline += fmt::format(" to {}", with_interval(*most));
     headline += " of its error in the first";
   }
   headline += all_paired ? " (paired, replicate by replicate)" : " (not paired)";
@@ -158,7 +154,7 @@ Json compare_fits(const Json& before, const Json& after) {
       {"headline",
        fmt::format("the second fit has {} of the first one's error on rows left out; it is smaller "
                    "for {} of {} agents",
-                   words(ratio), smaller, a.size())},
+                   with_interval(ratio), smaller, a.size())},
       {"ratio", to_json(ratio)},
       {"pairs", std::move(pairs)}};
 }

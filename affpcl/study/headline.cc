@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/fit/headline.h"
+
 namespace affpcl {
 namespace {
 
@@ -31,11 +33,6 @@ std::int64_t samples_until(const SettingResult& s, const MethodResult& m, double
       if (c.mse[t].mean <= error) return static_cast<std::int64_t>(c.steps[t]) * m.batch;
   }
   return m.mse.mean <= error ? s.steps * m.batch : 0;
-}
-
-std::string with_interval(const Estimate& e) {
-  return std::isfinite(e.lo) ? fmt::format("{:.3g} [{:.3g}, {:.3g}]", e.mean, e.lo, e.hi)
-                             : fmt::format("{:.3g}", e.mean);
 }
 
 std::string times(double x) { return x < 10 ? fmt::format("{:.1f}", x) : fmt::format("{:.0f}", x); }

@@ -1,10 +1,6 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "affpcl/base/error.h"
 #include "affpcl/fit/model_file.h"
@@ -14,12 +10,6 @@ namespace affpcl {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw BadInput(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // Follows the keys that the page relies on, and names the first that is not as it should be.
 class Checker {
@@ -111,7 +101,7 @@ ResultFiles read_result(const std::string& folder) {
   const fs::path path = dir / "summary.json";
   if (!fs::exists(path, error))
     throw BadInput(fmt::format("{} is not a result folder: it has no summary.json", folder));
-  ResultFiles r{folder, Json::parse(content_of(path), nullptr, false), {}};
+  ResultFiles r{folder, Json::parse(content_of(path.string()), nullptr, false), {}};
   if (r.summary.is_discarded())
     throw BadInput(
         fmt::format("{} is damaged: it is not whole JSON; make the result again", path.string()));

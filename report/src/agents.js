@@ -20,7 +20,7 @@ export function sortedBars(width, label, rows, { base, axis, percent = false }) 
   // A few wide intervals must not flatten all the others.
   const sorted = finite.map((r) => Math.abs(r.value - base)).sort((a, b) => a - b);
   const reach = 4 * (sorted[Math.floor(0.98 * (sorted.length - 1))] || 1);
-  const lo = Math.max(Math.min(base, ...ends), base - reach), hi = Math.min(Math.max(base, ...ends), base + reach);
+  const lo = Math.max(Math.min(0, ...ends), base - reach), hi = Math.min(Math.max(base, ...ends), base + reach);
   const clamp = (x) => Math.min(hi, Math.max(lo, x));
   const gap = few ? 0.14 : 0;
   const title = (r) => `${r.name}\n${number(r.value)} ${interval(r.lo, r.hi)}\n${r.outcome}${r.more ? `\n${r.more}` : ""}`;
