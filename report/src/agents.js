@@ -13,15 +13,16 @@ export function outcomeLegend(domain = OUTCOMES.domain) {
 }
 
 /** Bars from `base` to each value, sorted as they come, with intervals; rows are {name, value, lo, hi, outcome}. */
-export function sortedBars(width, label, rows, { base, axis, percent = false }) {
+export function sortedBars(width, label, rows, { base, axis, least = -Infinity }) {
   const finite = rows.filter((r) => Number.isFinite(r.value));
   const few = rows.length <= Math.min(FEW, width / 14);
   const ends = finite.flatMap((r) => (Number.isFinite(r.lo) ? [r.value, r.lo, r.hi] : [r.value]));
   // A few wide intervals must not flatten all the others.
   const sorted = finite.map((r) => Math.abs(r.value - base)).sort((a, b) => a - b);
   const reach = 4 * (sorted[Math.floor(0.98 * (sorted.length - 1))] || 1);
-  const lo = Math.max(Math.min(0, ...ends), base - reach), hi = Math.min(Math.max(base, ...ends), base + reach);
+  const lo = Math.max(Math.min(0, ...ends), base - reach, least), hi = Math.min(Math.max(base, ...ends), base + reach);
   const clamp = (x) => Math.min(hi, Math.max(lo, x));
+  const bounded = finite.filter((r) => Number.isFinite(r.lo));
   const gap = few ? 0.14 : 0;
   const title = (r) => `${r.name}\n${number(r.value)} ${interval(r.lo, r.hi)}\n${r.outcome}${r.more ? `\n${r.more}` : ""}`;
   const place = new Map(finite.map((r, i) => [r, i]));
@@ -34,11 +35,13 @@ export function sortedBars(width, label, rows, { base, axis, percent = false }) 
       label: few ? null : `${finite.length.toLocaleString("en")} agents, sorted`, domain: [-0.5, finite.length - 0.5], axis: few ? null : "bottom",
       ticks: [],
     },
-    y: { label: axis, grid: true, domain: [lo, hi], percent },
+    y: { label: axis, grid: true, domain: [lo, hi] },
     color: OUTCOMES,
     marks: [
       Plot.rect(finite, { x1: (r) => place.get(r) - 0.5 + gap, x2: (r) => place.get(r) + 0.5 - gap, y1: base, y2: (r) => clamp(r.value), fill: "outcome", fillOpacity: 0.85 }),
-      Plot.ruleX(finite.filter((r) => Number.isFinite(r.lo)), { x: (r) => place.get(r), y1: (r) => clamp(r.lo), y2: (r) => clamp(r.hi), stroke: "currentColor", strokeOpacity: few ? 0.75 : 0.25, strokeWidth: few ? 1.3 : 0.7 }),
+      few
+        ? Plot.ruleX(bounded, { x: (r) => place.get(r), y1: (r) => clamp(r.lo), y2: (r) => clamp(r.hi), stroke: "currentColor", strokeWidth: 1.3, strokeOpacity: 0.75 })
+        : Plot.areaY(bounded, { x: (r) => place.get(r), y1: (r) => clamp(r.lo), y2: (r) => clamp(r.hi), curve: "step", fill: "currentColor", fillOpacity: 0.18 }),
       Plot.ruleY([base], { stroke: "currentColor", strokeWidth: 1.2 }),
       few ? Plot.axisX(finite.map((_, i) => i), { anchor: "bottom", label: null, tickSize: 0, tickFormat: (i) => short(finite[i].name), tickRotate: slanted ? -60 : 0 }) : null,
       Plot.tip(finite, Plot.pointerX({ x: (r) => place.get(r), y: (r) => clamp(r.value), title })),
@@ -82,7 +85,7 @@ export function agentFigures(result, state, here) {
       refresh(pickers[0]);
       return sortedBars(width, "Error of each agent against learning alone, sorted", rows().map((r) => ({
         name: here().agents > FEW || here().shown ? `agent ${r.agent}` : r.agent, value: r.vs_independent, lo: r.vs_lo, hi: r.vs_hi, outcome: outcome(r),
-      })), { base: 1, axis: "error / error alone" });
+      })), { base: 1, axis: "error / error alone", least: 0 });
     },
     table,
     note: () => "Below 1: the agent's error is smaller than learning alone. Gained and lost: the whole 90 % interval lies on one side, " +
@@ -102,7 +105,7 @@ export function agentFigures(result, state, here) {
       return plot(width, "Distance of each agent's solution to the central one, against its error relative to learning alone", {
         height: 320,
         x: { label: "|x* − central x*|", nice: true, zero: true },
-        y: { label: "error / error alone", grid: true, nice: true },
+        y: { label: "error / error alone", grid: true, nice: true, domain: [0, Math.max(1, ...data.map((r) => 1.15 * r.vs_independent))] },
         color: OUTCOMES,
         marks: [
           Plot.ruleY([1], { stroke: "currentColor" }),

@@ -211,6 +211,11 @@ cases.demo = async () => {
   check("demo: a phone need not scroll sideways", await phone.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   quiet("demo, phone", phone);
   await phone.close();
+  const paper = await open(join(folder, "report.html"), { width: 720 });
+  await paper.page.emulateMedia({ media: "print" });
+  await paper.page.waitForTimeout(300);
+  check("demo: paper is wide enough", await paper.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await paper.close();
 };
 
 for (const [name, expected] of Object.entries({
