@@ -260,6 +260,8 @@ Json study_data(const ResultFiles& result, std::size_t room) {
       m["columns"] = Json::object();
     }
   round_numbers(data);
+  for (std::size_t s = 0; s < data["settings"].size(); ++s)  // these are names, not measurements
+    data["settings"][s]["at"] = result.summary["settings"][s]["at"];
   const double left = numbers_left(data, room);
   const std::filesystem::path dir(result.folder);
   add_curves((dir / "curves.csv").string(), 0.4 * left, data);

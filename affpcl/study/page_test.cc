@@ -26,7 +26,7 @@ class Page : public ::testing::Test {
   ~Page() override { fs::remove_all(root); }
 
   std::string run(const std::string& name, const std::vector<std::string>& set = {},
-                  const std::string& levels = "[0.0, 0.3]") const {
+                  const std::string& levels = "[0.0, 0.3333333333333333]") const {
     std::string spec = kSpec;
     spec.replace(spec.find("LEVELS"), 6, levels);
     const Study study = read_study(spec, "my.toml", set);
@@ -172,6 +172,8 @@ TEST_F(Page, DamageIsNamed) {
   damaged("summary.json", "\"mse\"", "\"mess\"", "'mse'");
   damaged("summary.json", "\"seed\": 3,\n  \"command\"", "\"command\"", "'seed'");
   damaged("summary.json", "\"replicates\": 4,\n   \"used\"", "\"used\"", "'replicates'");
+  damaged("summary.json", "\"run.iterate\": \"last\"\n", "\"run.iterate\": null\n", "'at'");
+  damaged("summary.json", "\"headline\": {", "\"headline\": 1, \"was\": {", "'headline'");
   damaged("curves.csv", "mse_lo", "mse_low", "'mse_lo'");
   damaged("curves.csv", ",all,1,", ",all,one,", "line 2, column 'step': 'one' is not a number");
   damaged("agents.csv", "affpcl,0,", "afpcl,0,", "is not in summary.json");

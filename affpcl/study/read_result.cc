@@ -19,7 +19,9 @@ class Checker {
   void study(const Json& j) const {
     manifest(j);
     for (const Json& s : list(j, "settings")) {
-      need(s, "at", &Json::is_object);
+      for (const Json& value : need(s, "at", &Json::is_object))
+        if (value.is_object() || value.is_null()) damaged("at");
+      if (s.contains("headline")) need(s, "headline", &Json::is_object);
       for (const char* key : {"replicates", "used", "steps"})
         need(s, key, &Json::is_number_integer);
       each(need(s, "diverged", &Json::is_object), "diverged", &Json::is_number_integer);
