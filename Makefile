@@ -1,20 +1,21 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint bench features clean
+.PHONY: help demo test mutants format lint bench features screenshot clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
-demo:  ## build the command line program and run a small study with it
-	@tools/setup
+demo:  ## build the command line program, run a small study with it and make its page
+	@tools/setup report
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
 	build/release/affpcl run examples/demo.toml --out build/demo --force
+	@build/release/affpcl report build/demo || true  # without node it says how to get the page
 
 test:  ## build everything, run all tests, then the mutants
-	@tools/setup
+	@tools/setup test
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
@@ -48,6 +49,13 @@ features:  ## LeNet-5 features of handwriting for `affpcl reproduce fig-real --d
 	@cmake --preset release -DAFFPCL_FEATURES=ON >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_features
 	build/release/affpcl_features $(IMAGES) $(FEATURES) --out build/features
+
+screenshot:  ## draw the README's picture of the demo's page anew
+	@tools/setup test
+	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
+	build/release/affpcl run examples/demo.toml --out build/demo --force --quiet --report
+	node report/screenshot.mjs build/demo/report.html docs/images/report.png
 
 clean:  ## remove everything that was built
 	rm -rf build

@@ -13,6 +13,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/field.h"
+#include "affpcl/fit/headline.h"
 #include "affpcl/fit/model_file.h"
 #include "affpcl/study/files.h"
 #include "cli/terminal.h"
@@ -57,7 +58,43 @@ std::string spreads(const Model& model) {
   return text;
 }
 
-void print_result(const FitResult& r) {
+// The best and the worst; with bars of the error given over the error alone where there is room.
+void print_agents(const FitResult& r, const std::vector<std::size_t>& order, const Style& style) {
+  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 9 + 2 + 9 + 1 + 22 + 2 + 7;
+  constexpr std::size_t kLeastBar = 12, kMostBar = 16;
+  const Model& m = r.model;
+  std::size_t width = 5;
+  for (const AgentModel& a : m.agents)
+    width = std::max(width, std::min(places(a.name), kLongestName));
+  const bool intervals = style.width == 0 || width + kOthers <= style.width;
+  const std::size_t bar = width + kOthers + 3 + kLeastBar <= style.width
+                              ? std::min(kMostBar, style.width - width - kOthers - 3)
+                              : 0;
+  fmt::print("  {:<{}} {:>6}  {:>9} {:>9}  {:>9}", "agent", width, "rows", "given", "alone",
+             "gain");
+  fmt::print("{}{}  verdict\n", intervals ? fmt::format(" {:<22}", "90 % interval") : "",
+             bar > 0 ? fmt::format("  {:<{}}", "given / alone", bar + 1) : "");
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (order.size() > kShown && k == kShown / 2) {
+      fmt::print("  … {} more, in summary.json (--out)\n", order.size() - kShown);
+      k = order.size() - kShown / 2;
+    }
+    const std::size_t i = order[k];
+    const AgentScore& a = r.agents[i];
+    const std::string name = clipped(m.agents[i].name, kLongestName);
+    const std::string interval = std::isfinite(a.gain.lo)
+                                     ? fmt::format("[{}, {}]", number(a.gain.lo), number(a.gain.hi))
+                                     : "";
+    std::string row = "  " + name + std::string(width - places(name), ' ');
+    row += fmt::format(" {:>6}  {:>9} {:>9}  {:>9}", m.agents[i].rows, number(a.loss.given),
+                       number(a.loss.alone), number(a.gain.mean));
+    if (intervals) row += fmt::format(" {:<22}", interval);
+    if (bar > 0) row += "  " + ratio_bar(a.loss.given / a.loss.alone, bar);
+    fmt::print("{}  {}{}\n", row, to_text(a.verdict), a.why.empty() ? "" : "; " + a.why);
+  }
+}
+
+void print_result(const FitResult& r, const Style& style) {
   const Model& m = r.model;
   const bool classify = !m.encoding.classes.empty();
   const bool exact = m.solver == Solver::kExact;
@@ -84,40 +121,19 @@ void print_result(const FitResult& r) {
   line(values ? "squared TD error" : classify ? "log loss" : "mean squared error", r.loss);
   if (classify) line("accuracy", r.accuracy);
   if (!classify && !values) line("R^2", r.r2);
-  fmt::print("against learning alone: {} gained, {} even, {} lost", r.gained, r.even, r.lost);
-  if (std::isfinite(r.gain.lo))
-    fmt::print("; all together {} [{}, {}]", number(r.gain.mean), number(r.gain.lo),
-               number(r.gain.hi));
-  fmt::print("\n");
   std::vector<std::size_t> order(r.agents.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return r.agents[a].gain.mean > r.agents[b].gain.mean;
   });
-  std::size_t width = 5;
-  for (const AgentModel& a : m.agents) width = std::clamp(a.name.size(), width, std::size_t{24});
-  fmt::print("  {:<{}} {:>6}  {:>9} {:>9}  {:>9} {:<22}  {}\n", "agent", width, "rows", "given",
-             "alone", "gain", "90 % interval", "verdict");
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (order.size() > kShown && k == kShown / 2) {
-      fmt::print("  … {} more, in summary.json (--out)\n", order.size() - kShown);
-      k = order.size() - kShown / 2;
-    }
-    const std::size_t i = order[k];
-    const AgentScore& a = r.agents[i];
-    const std::string interval = std::isfinite(a.gain.lo)
-                                     ? fmt::format("[{}, {}]", number(a.gain.lo), number(a.gain.hi))
-                                     : "";
-    fmt::print("  {:<{}} {:>6}  {:>9} {:>9}  {:>9} {:<22}  {}{}\n", m.agents[i].name.substr(0, 24),
-               width, m.agents[i].rows, number(a.loss.given), number(a.loss.alone),
-               number(a.gain.mean), interval, to_text(a.verdict),
-               a.why.empty() ? "" : "; " + a.why);
-  }
-  fmt::print(
+  print_agents(r, order, style);
+  const std::string verdicts = fmt::format(
       "verdicts: one-sided tests on {}, 5 % false ones among all agents (Benjamini-Hochberg); "
       "below "
-      "1 % of the error is even\n",
+      "1 % of the error is even",
       exact ? "rows left out" : "rows before they were learnt from");
+  fmt::print("{}\n", wrapped(verdicts, style));
+  std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 
 }  // namespace
@@ -130,7 +146,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
     std::vector<std::string> values;
     TdLog::Config td;
     std::int64_t seed = 1;
-    bool force = false, quiet = false, json = false, no_score = false;
+    bool force = false, quiet = false, json = false, no_score = false, report = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
@@ -178,6 +194,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   verb->add_flag("--no-score", o->no_score, "only the model, without cross-validation");
   verb->add_option("--out", o->out, "folder for model.json and summary.json")->type_name("DIR");
   verb->add_flag("--force", o->force, "replace the folder if it exists");
+  add_report(*verb, o->report);
   verb->add_option("--seed", o->seed, "of the split into folds")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->type_name("N");
@@ -218,6 +235,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
               fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
             }
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+            if (o->report) refuse_report_without(o->out);
             if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
             ProgressLine progress(o->quiet || o->json);
             fit_options.stop = &interruption();
@@ -230,11 +248,13 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
               folder->add("summary.json", fit_summary_json(result));
               folder->commit();
             }
+            const std::string page = o->report ? write_report(o->out) : "";
             if (o->json) {
               std::fputs(fit_summary_json(result).c_str(), stdout);
             } else if (!o->quiet) {
-              print_result(result);
+              print_result(result, output_style());
               if (folder) fmt::print("model in {}\n", o->out);
+              if (o->report) fmt::print("page in {}\n", page);
             }
             return interruption() ? int{kInterrupted} : int{kOk};
           }};

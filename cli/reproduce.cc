@@ -69,12 +69,14 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                    "folder of the files that fig-real needs; without it `all` leaves fig-real out")
       ->type_name("DIR");
   add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
+  add_report(*verb, o->report);
   verb->footer("Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all");
   return {verb, [o, command_line] {
             if (o->names.empty()) {
               print_studies();
               return int{kOk};
             }
+            if (o->report) refuse_report_without(o->out);
             std::vector<const EmbeddedStudy*> chosen;
             for (const std::string& name : o->names) {
               if (name != "all") {
@@ -90,13 +92,14 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                            chosen.end());
             // Everything that can be refused is refused before the work.
             std::vector<Study> studies;
+            std::vector<std::string> paths;
             std::vector<std::unique_ptr<ResultFolder>> folders;
             for (const EmbeddedStudy* s : chosen) {
               studies.push_back(read_study(std::string(s->spec), std::string(s->name),
                                            with_data(o->overrides(), *s, o->data)));
+              paths.push_back(chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name));
               if (!o->out.empty())
-                folders.push_back(std::make_unique<ResultFolder>(
-                    chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name), o->force));
+                folders.push_back(std::make_unique<ResultFolder>(paths.back(), o->force));
             }
 
             nlohmann::ordered_json all = nlohmann::ordered_json::object();
@@ -109,6 +112,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                 folders[i]->add("claims.json", claims_json(verdicts));
                 write_results(*folders[i], studies[i], result, command_line);
               }
+              const std::string page = o->report ? write_report(paths[i]) : "";
               if (o->json) {
                 nlohmann::ordered_json one =
                     nlohmann::ordered_json::parse(summary_json(studies[i], result, command_line));
@@ -116,9 +120,10 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                 all[studies[i].name] = std::move(one);
               } else if (!o->quiet) {
                 fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
-                std::fputs(results_table(result).c_str(), stdout);
+                std::fputs(results_table(result, output_style()).c_str(), stdout);
                 std::fputs(verdicts_text(verdicts).c_str(), stdout);
                 fmt::print("{:.2f} s\n", result.seconds);
+                if (o->report) fmt::print("page in {}\n", page);
                 std::fflush(stdout);
               }
               if (!result.complete) {

@@ -24,20 +24,24 @@ Verb run_verb(CLI::App& app, const std::string& command_line) {
   add_common(
       *verb, *o,
       "folder for summary.json, curves.csv, agents.csv; of recorded data also solutions.csv");
+  add_report(*verb, o->report);
   verb->add_option("--trace", o->trace, "write every iterate of a small run as CSV")
       ->type_name("FILE.csv");
   verb->footer("Example:\n  affpcl run examples/demo.toml --out result --set run.replicates=40");
   return {verb, [o, command_line] {
             const Study study = read_study_file(o->spec, o->overrides());
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+            if (o->report) refuse_report_without(o->out);
             if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
             const StudyResult result = run_with_progress(study, *o, o->trace);
             if (folder) write_results(*folder, study, result, command_line);
+            const std::string page = o->report ? write_report(o->out) : "";
             if (o->json) {
               std::fputs(summary_json(study, result, command_line).c_str(), stdout);
             } else if (!o->quiet) {
-              std::fputs(results_table(result).c_str(), stdout);
+              std::fputs(results_table(result, output_style()).c_str(), stdout);
               if (folder) fmt::print("results in {}\n", o->out);
+              if (o->report) fmt::print("page in {}\n", page);
             }
             return result.complete ? kOk : kInterrupted;
           }};

@@ -1,13 +1,17 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
+
+#include "affpcl/study/headline.h"
 
 namespace affpcl::cli {
 namespace {
@@ -20,19 +24,12 @@ extern "C" void on_signal(int signal) {
 
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x) : "-"; }
 
-std::string interval(const Estimate& e) {
-  return std::isfinite(e.lo) ? fmt::format("[{}, {}]", number(e.lo), number(e.hi)) : "";
+std::string bold(const std::string& text, const Style& style) {
+  return style.colour ? "\033[1m" + text + "\033[0m" : text;
 }
 
-std::string title(const SettingResult& s) {
-  std::string text;
-  for (std::size_t i = 0; i < s.at.size(); ++i) {
-    const bool joined = i + 1 < s.at.size() && s.at[i].second == s.at[i + 1].second;
-    text += joined ? s.at[i].first + " = "
-                   : fmt::format("{} = {}{}", s.at[i].first, to_text(s.at[i].second),
-                                 i + 1 < s.at.size() ? ", " : "");
-  }
-  return text;
+std::string interval(const Estimate& e) {
+  return std::isfinite(e.lo) ? fmt::format("[{}, {}]", number(e.lo), number(e.hi)) : "";
 }
 
 const MethodResult* best(const SettingResult& s) {
@@ -94,8 +91,9 @@ void unscored_table(const SettingResult& s, std::string& out) {
   for (const MethodResult& m : s.methods) name = std::max(name, m.name.size());
   const auto title_of = [&](std::size_t r) { return s.unknown_names[r].substr(0, kWidest); };
   const auto width = [&](std::size_t r) { return std::max<std::size_t>(9, title_of(r).size()); };
-  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n", title(s),
-                 s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps, n);
+  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n",
+                 setting_title(s), s.at.empty() ? "" : "  ", s.replicates,
+                 s.replicates == 1 ? "" : "s", s.steps, n);
   fmt::format_to(std::back_inserter(out), "    {:<{}}", "method", name);
   for (std::size_t r = 0; r < std::min(d, kShown); ++r)
     fmt::format_to(std::back_inserter(out), "  {:>{}}", title_of(r), width(r));
@@ -113,27 +111,70 @@ void unscored_table(const SettingResult& s, std::string& out) {
   out += diverged_words(s) + alarm_words(s);
 }
 
-void long_table(const StudyResult& result, std::string& out) {
+// What a table's rows show; a narrow terminal has no room for the intervals, a wide one for bars.
+struct Room {
   std::size_t name = 6;
-  bool alone = false;
+  bool alone = false;  // the ratio to learning alone is known
+  bool intervals = true, ratio_intervals = true;
+  std::size_t bar = 0;
+};
+
+Room room_of(const StudyResult& result, const Style& style) {
+  constexpr std::size_t kError = 4 + 2 + 10, kInterval = 2 + 24, kRatio = 2 + 7,
+                        kRatioInterval = 25;
+  constexpr std::size_t kLeastBar = 6, kMostBar = 20, kLongestName = 28;
+  Room room;
   for (const SettingResult& s : result.settings)
-    for (const MethodResult& m : s.methods)
-      name = std::max(name, m.name.size()), alone |= std::isfinite(m.vs_independent.mean);
-  for (const SettingResult& s : result.settings) {
-    fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps)\n", title(s),
-                   s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps);
-    fmt::format_to(std::back_inserter(out), "    {:<{}}  {:>10}  {:<24}{}\n", "method", name,
-                   "error", "90 % interval", alone ? "  against alone" : "");
-    const MethodResult* b = best(s);
     for (const MethodResult& m : s.methods) {
-      fmt::format_to(std::back_inserter(out), "  {} {:<{}}  {:>10}  {:<24}", &m == b ? '*' : ' ',
-                     m.name, name, number(m.mse.mean), interval(m.mse));
-      if (std::isfinite(m.vs_independent.mean))
-        fmt::format_to(std::back_inserter(out), "  {:>7.3f} {}", m.vs_independent.mean,
-                       interval(m.vs_independent));
-      while (!out.empty() && out.back() == ' ') out.pop_back();
-      out += '\n';
+      room.name = std::max(room.name, places(m.name));
+      room.alone |= std::isfinite(m.vs_independent.mean);
     }
+  if (style.width == 0) return room;
+  room.name = std::min(room.name, kLongestName);
+  const auto used = [&] {
+    return kError + room.name + (room.intervals ? kInterval : 0) +
+           (room.alone ? kRatio + (room.ratio_intervals ? kRatioInterval : 0) : 0);
+  };
+  if (used() > style.width) room.intervals = false;
+  if (used() > style.width) room.ratio_intervals = false;
+  if (room.alone && used() + 2 + kLeastBar < style.width)
+    room.bar = std::min(kMostBar, style.width - used() - 3);
+  return room;
+}
+
+// Spaces after a text whose bytes are more than its places.
+std::string padded(std::string text, std::size_t width) {
+  text.append(width - std::min(width, places(text)), ' ');
+  return text;
+}
+
+std::string method_row(const MethodResult& m, bool best, const Room& room, const Style& style) {
+  std::string row = fmt::format(
+      "  {} {}  {:>10}", best ? '*' : ' ',
+      padded(style.width > 0 ? clipped(m.name, room.name) : m.name, room.name), number(m.mse.mean));
+  if (room.intervals) row += fmt::format("  {:<24}", interval(m.mse));
+  if (std::isfinite(m.vs_independent.mean)) {
+    row += fmt::format("  {:>7.3f}", m.vs_independent.mean);
+    if (room.ratio_intervals)
+      row += fmt::format(" {:<{}}", interval(m.vs_independent), room.bar > 0 ? 24 : 0);
+    if (room.bar > 0) row += "  " + ratio_bar(m.vs_independent.mean, room.bar);
+  }
+  while (!row.empty() && row.back() == ' ') row.pop_back();
+  return best ? bold(row, style) : row;
+}
+
+void long_table(const StudyResult& result, const Style& style, std::string& out) {
+  const Room room = room_of(result, style);
+  for (const SettingResult& s : result.settings) {
+    fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps)\n", setting_title(s),
+                   s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps);
+    fmt::format_to(std::back_inserter(out), "    {:<{}}  {:>10}", "method", room.name, "error");
+    std::string more = room.intervals ? fmt::format("  {:<24}", "90 % interval") : "";
+    if (room.alone) more += room.ratio_intervals ? "  against alone" : "  / alone";
+    while (!more.empty() && more.back() == ' ') more.pop_back();
+    out += more + "\n";
+    const MethodResult* b = best(s);
+    for (const MethodResult& m : s.methods) out += method_row(m, &m == b, room, style) + "\n";
     out += diverged_words(s);
     out += alarm_words(s);
     if (std::isfinite(b ? b->mse.mean : NAN) && b->mse.mean > 10 * b->mse.median)
@@ -143,38 +184,102 @@ void long_table(const StudyResult& result, std::string& out) {
   }
 }
 
-// One line per setting: the error of every method against learning alone, or the error itself.
-void short_table(const StudyResult& result, std::string& out) {
+// One line per setting: the error of every method against learning alone, or the error itself; as
+// many methods as there is room for.
+void short_table(const StudyResult& result, const Style& style, std::string& out) {
   const SettingResult& first = result.settings.front();
   bool alone = false;
   std::size_t width = 0;
   for (const SettingResult& s : result.settings) {
-    width = std::max(width, title(s).size());
+    width = std::max(width, places(setting_title(s)));
     for (const MethodResult& m : s.methods) alone |= std::isfinite(m.vs_independent.mean);
   }
+  const auto cell_width = [](const MethodResult& m) {
+    return std::max<std::size_t>(9, places(m.name));
+  };
+  std::size_t used = 2 + width, shown = 0;
+  while (shown < first.methods.size() &&
+         (style.width == 0 || shown == 0 ||
+          used + 2 + cell_width(first.methods[shown]) <= style.width))
+    used += 2 + cell_width(first.methods[shown++]);
   out += alone ? "error against learning alone\n" : "error\n";
-  fmt::format_to(std::back_inserter(out), "  {:<{}}", "", width);
-  for (const MethodResult& m : first.methods)
-    fmt::format_to(std::back_inserter(out), "  {:>{}}", m.name,
-                   std::max<std::size_t>(9, m.name.size()));
+  out += std::string(2 + width, ' ');
+  for (std::size_t m = 0; m < shown; ++m)
+    fmt::format_to(std::back_inserter(out), "  {:>{}}", first.methods[m].name,
+                   cell_width(first.methods[m]));
   out += '\n';
   for (const SettingResult& s : result.settings) {
-    fmt::format_to(std::back_inserter(out), "  {:<{}}", title(s), width);
+    std::string row = "  " + padded(setting_title(s), width);
     const MethodResult* b = best(s);
-    for (const MethodResult& m : s.methods) {
+    for (std::size_t k = 0; k < std::min(shown, s.methods.size()); ++k) {
+      const MethodResult& m = s.methods[k];
       const std::string cell =
           number(alone ? m.vs_independent.mean : m.mse.mean) + (&m == b ? "*" : " ");
-      fmt::format_to(std::back_inserter(out), "  {:>{}}", cell,
-                     std::max<std::size_t>(9, m.name.size()));
+      row += fmt::format("  {:>{}}", cell, cell_width(first.methods[k]));
     }
-    while (!out.empty() && out.back() == ' ') out.pop_back();
-    out += '\n' + diverged_words(s);
+    while (!row.empty() && row.back() == ' ') row.pop_back();
+    out += row + '\n' + diverged_words(s);
   }
+  if (shown < first.methods.size())
+    fmt::format_to(std::back_inserter(out), "  … {} more methods, where the terminal is wider\n",
+                   first.methods.size() - shown);
 }
 
 }  // namespace
 
-std::string results_table(const StudyResult& result) {
+std::size_t places(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string clipped(std::string_view text, std::size_t most) {
+  if (places(text) <= most) return std::string(text);
+  std::size_t end = 0;
+  for (std::size_t seen = 0; end < text.size(); ++end)
+    if ((text[end] & 0xC0) != 0x80 && seen++ == most - 1) break;
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string ratio_bar(double ratio, std::size_t most) {
+  static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<std::size_t>(
+      std::lround(8 * static_cast<double>(most) * std::clamp(ratio, 0.0, 1.0)));
+  std::string bar;
+  for (std::size_t i = 0; i < eighths / 8; ++i) bar += "█";
+  bar += kEighths[eighths % 8];
+  return padded(bar, most) + (ratio > 1 ? "▶" : "│");
+}
+
+std::string wrapped(const std::string& sentence, const Style& style) {
+  std::string lines, line;
+  for (std::size_t at = 0; at < sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', at), sentence.size());
+    const std::string word = sentence.substr(at, end - at);
+    if (style.width > 0 && !line.empty() && places(line) + 1 + places(word) > style.width) {
+      lines += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return lines + line;
+}
+
+std::string headline_text(const std::string& sentence, const Style& style) {
+  return bold(wrapped(sentence, style), style) + "\n";
+}
+
+Style output_style() {
+  if (isatty(STDOUT_FILENO) != 1) return {};
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const char* term = std::getenv("TERM");
+  return {.width = known ? size.ws_col : std::size_t{80},
+          .colour = std::getenv("NO_COLOR") == nullptr && term != nullptr &&
+                    std::string_view(term) != "dumb"};
+}
+
+std::string results_table(const StudyResult& result, const Style& style) {
   std::string out;
   if (result.settings.empty()) return "nothing was finished\n";
   if (std::all_of(result.settings.begin(), result.settings.end(), unscored)) {
@@ -185,13 +290,11 @@ std::string results_table(const StudyResult& result) {
     return out + (result.complete ? "" : "interrupted, so this is only what was finished\n");
   }
   if (result.settings.size() <= 12) {
-    long_table(result, out);
+    long_table(result, style, out);
   } else {
-    short_table(result, out);
+    short_table(result, style, out);
   }
-  out += "* smallest error";
-  if (!result.complete) out += "; interrupted, so this is only what was finished";
-  return out + "\n";
+  return out + "* smallest error\n" + headline_text(headline(result), style);
 }
 
 ProgressLine::ProgressLine(bool quiet)

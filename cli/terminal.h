@@ -4,14 +4,36 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "affpcl/study/study.h"
 
 namespace affpcl::cli {
 
+// How much a table may use: a terminal has a width, colours and bars; a pipe or a file has none of
+// them, and lines of any length.
+struct Style {
+  std::size_t width = 0;  // in characters; 0: not a terminal
+  bool colour = false;
+};
+Style output_style();  // of standard output; colours unless NO_COLOR is set or TERM is dumb
+
 // Methods by setting: error, interval, ratio to learning alone; the best marked, diverged runs
-// named.
-std::string results_table(const StudyResult& result);
+// named; last what it means in a sentence.
+std::string results_table(const StudyResult& result, const Style& style);
+
+// A sentence in lines that fit the width.
+std::string wrapped(const std::string& sentence, const Style& style);
+
+// The sentence of a result, wrapped, and bold where there is colour.
+std::string headline_text(const std::string& sentence, const Style& style);
+
+// How many places a text takes, and its first ones with … for what is cut off.
+std::size_t places(std::string_view text);
+std::string clipped(std::string_view text, std::size_t most);
+
+// A ratio as a bar of blocks that ends at 1, with an arrow for more: "██▌      │", "█████████▶".
+std::string ratio_bar(double ratio, std::size_t most);
 
 // A line on standard error that rewrites itself; silent where that is not a terminal.
 class ProgressLine {

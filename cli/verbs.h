@@ -25,6 +25,7 @@ Verb affinity_verb(CLI::App& app, const std::string& command_line);
 Verb fit_verb(CLI::App& app, const std::string& command_line);
 Verb predict_verb(CLI::App& app);
 Verb inspect_verb(CLI::App& app);
+Verb report_verb(CLI::App& app);
 Verb list_verb(CLI::App& app);
 
 struct CommonOptions {
@@ -32,7 +33,7 @@ struct CommonOptions {
   std::vector<std::string> set;
   std::int64_t seed = -1;
   int threads = 0;
-  bool force = false, quiet = false, json = false;
+  bool force = false, quiet = false, json = false, report = false;
   std::vector<std::string> overrides() const;  // --set and --seed
 };
 void add_common(CLI::App& verb, CommonOptions& options, const std::string& out_doc);
@@ -50,5 +51,10 @@ void add_table(CLI::App& verb, TableQuestions& options);
 
 StudyResult run_with_progress(const Study& study, const CommonOptions& options,
                               const std::string& trace = "");
+
+// --report of the verbs that write result folders: the page DIR/report.html.
+void add_report(CLI::App& verb, bool& report);
+void refuse_report_without(const std::string& out);   // before the work
+std::string write_report(const std::string& folder);  // the page's path
 
 }  // namespace affpcl::cli

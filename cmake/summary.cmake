@@ -18,6 +18,7 @@ message(STATUS "  library        ${library_count} files, shared: ${BUILD_SHARED_
 message(STATUS "  command line   ${AFFPCL_CLI}")
 message(STATUS "  tests          ${AFFPCL_TESTS}, Python: ${affpcl_python}")
 message(STATUS "  benchmarks     ${bench_state}")
+message(STATUS "  report page    ${report_state}")
 message(STATUS "  -Werror        ${AFFPCL_WERROR}")
 if(AFFPCL_SANITIZE)
   message(STATUS "  sanitizers     ${AFFPCL_SANITIZE}")

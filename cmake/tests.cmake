@@ -1,5 +1,6 @@
 # The tests: one GoogleTest binary, and scripts. Adding a file is enough: all lists are globs.
 #   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/**/*.cc   -> affpcl_tests
+#   report/test/run.mjs     pages in a browser, where the page was built
 #   tests/cli/*.py          a script each, called with the path of the program; exit 77 = skipped; _*.py are helpers
 enable_testing()
 include(GoogleTest)
@@ -36,6 +37,14 @@ if(AFFPCL_CLI)
     cmake_path(GET script STEM name)
     affpcl_script_test(cli_${name} ${affpcl_python} ${script} $<TARGET_FILE:affpcl_cli>)
   endforeach()
+
+  # The page in a real browser.
+  if(report_state STREQUAL ON)
+    affpcl_script_test(page ${NODE_PROGRAM} report/test/run.mjs $<TARGET_FILE:affpcl_cli>)
+    set_tests_properties(page PROPERTIES TIMEOUT 900)
+  else()
+    affpcl_script_test(page ${affpcl_python} -c "print('skipped: the page was not built'); exit(77)")
+  endif()
 
   # The contract other people's scripts rely on, where its checker lies beside this tree.
   set(contract ${PROJECT_SOURCE_DIR}/../shared/contract/check)

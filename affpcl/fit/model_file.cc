@@ -11,6 +11,7 @@
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/headline.h"
 #include "affpcl/fit/json-inl.h"
 #include "affpcl/version.h"
 
@@ -92,13 +93,13 @@ class Reader {
   const Json& json_;
 };
 
+}  // namespace
+
 std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw BadInput(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-}  // namespace
 
 std::string model_json(const Model& model) {
   const Encoding& e = model.encoding;
@@ -296,6 +297,7 @@ std::string fit_summary_json(const FitResult& result) {
   spec["method"] = model.method;
   Json all{{"manifest", manifest(std::move(spec), model.seed, model.command, result.threads,
                                  result.seconds, result.complete)},
+           {"headline", headline(result)},
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
            {"notes", result.notes}};

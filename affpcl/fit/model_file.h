@@ -14,6 +14,9 @@ std::string model_json(const Model& model);
 // From a file, or the model.json of a folder. BadInput, in one sentence, if it is something else.
 Model read_model(const std::string& path);
 
+// A whole file. BadInput if it cannot be read.
+std::string content_of(const std::string& path);
+
 // The summary.json of a fit.
 std::string fit_summary_json(const FitResult& result);
 

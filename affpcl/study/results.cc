@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "affpcl/math/kernels.h"
+#include "affpcl/study/headline.h"
 #include "affpcl/version.h"
 
 namespace affpcl {
@@ -27,6 +28,20 @@ Json to_json(const Estimate& e, bool with_median) {  // nlohmann writes what is 
 }
 
 Json vs_json(const Estimate& e) { return std::isnan(e.mean) ? Json(nullptr) : to_json(e, false); }
+
+Json headline_json(const SettingResult& s) {
+  const Headline h = headline(s);
+  Json worst = nullptr;
+  for (const MethodResult& m : s.methods)
+    if (m.name == h.method && h.worst >= 0) {
+      worst = to_json(m.agents[static_cast<std::size_t>(h.worst)].vs_independent, false);
+      worst["agent"] = h.worst;
+    }
+  return {{"text", h.text},       {"method", h.method},
+          {"samples", h.samples}, {"samples_alone", h.samples_alone},
+          {"gained", h.gained},   {"even", h.even},
+          {"lost", h.lost},       {"worst", std::move(worst)}};
+}
 
 std::string host() {
   char name[256] = "";
@@ -82,6 +97,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
         Json agent{{"agent", i},
                    {"mse", to_json(m.agents[i].mse, true)},
                    {"vs_independent", vs_json(m.agents[i].vs_independent)}};
+        if (!s.distance.empty()) agent["distance"] = s.distance[i];
         for (std::size_t c = 0; c < m.columns.size(); ++c)
           agent[m.columns[c]] = m.agents[i].columns[c];
         agents.push_back(std::move(agent));
@@ -98,8 +114,10 @@ std::string summary_json(const Study& study, const StudyResult& result,
       const bool watched = std::count(m.columns.begin(), m.columns.end(), "drift_z") > 0;
       methods.push_back(
           {{"name", m.name},
+           {"kind", m.kind},
            {"mse", to_json(m.mse, true)},
            {"vs_independent", vs_json(m.vs_independent)},
+           {"by_replicate", m.by_replicate},
            {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
            {"errors", std::move(errors)},
            {"alarm", watched ? Json{{"agents", m.alarm.agents}, {"largest", m.alarm.largest}}
@@ -111,11 +129,16 @@ std::string summary_json(const Study& study, const StudyResult& result,
     settings.push_back({{"at", std::move(at)},
                         {"replicates", s.replicates},
                         {"used", s.used},
+                        {"numbers", s.numbers},
                         {"steps", s.steps},
                         {"diverged", std::move(diverged)},
+                        {"headline", headline_json(s)},
                         {"methods", std::move(methods)}});
   }
-  return Json{{"manifest", std::move(manifest)}, {"settings", std::move(settings)}}.dump(1) + "\n";
+  const Json all{{"manifest", std::move(manifest)},
+                 {"headline", headline(result)},
+                 {"settings", std::move(settings)}};
+  return all.dump(1) + "\n";
 }
 
 std::string curves_csv(const StudyResult& result) {
@@ -142,6 +165,9 @@ std::string agents_csv(const StudyResult& result) {
       for (const std::string& c : m.columns)
         if (std::find(more.begin(), more.end(), c) == more.end()) more.push_back(c);
   std::string names = "method,agent,mse_mean,mse_lo,mse_hi,vs_independent,vs_lo,vs_hi";
+  const bool near = std::any_of(result.settings.begin(), result.settings.end(),
+                                [](const SettingResult& s) { return !s.distance.empty(); });
+  if (near) names += ",distance";
   for (const std::string& c : more) names.append(",").append(csv_field(c));
   std::string out = header(result, names.c_str());
   for (const SettingResult& s : result.settings)
@@ -151,6 +177,7 @@ std::string agents_csv(const StudyResult& result) {
         fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}", place(s),
                        csv_field(m.name), i, number(e.mean), number(e.lo), number(e.hi),
                        number(v.mean), number(v.lo), number(v.hi));
+        if (near) out += "," + (s.distance.empty() ? "" : number(s.distance[i]));
         for (const std::string& name : more) {
           const auto c = std::find(m.columns.begin(), m.columns.end(), name);
           out += ",";

@@ -28,7 +28,28 @@ constexpr Estimate kNoEstimate{kNone, kNone, kNone, kNone};
 struct Replicate {
   std::vector<Record> records;  // by method; empty: not run
   std::int64_t steps = 0;
+  std::int64_t number = 0;
+  std::vector<double> distance;  // by agent
 };
+
+// |x^i_* - x^c_*| by agent; empty where the truth is not known.
+std::vector<double> distances(const Problem& problem) {
+  std::vector<double> out;
+  const Truth* truth = problem.truth();
+  if (truth == nullptr || truth->xc.empty()) return out;
+  const Shape shape = problem.shape();
+  for (std::int64_t i = 0; i < shape.agents; ++i) {
+    const In x = truth->x.block(i / kLanes)[{0, shape.d}];
+    double square = 0;
+    for (int r = 0; r < shape.d; ++r) {
+      const double off =
+          x.at(r, static_cast<int>(i % kLanes)) - truth->xc[static_cast<std::size_t>(r)];
+      square += off * off;
+    }
+    out.push_back(std::sqrt(square));
+  }
+  return out;
+}
 
 // Collects what the replicates of one setting did.
 struct Collected {
@@ -168,7 +189,7 @@ class Runner {
 
     const std::lock_guard lock(mutex_);
     Collected& c = collected_[setting];
-    c.replicates[index] = {running->finish(), running->step()};
+    c.replicates[index] = {running->finish(), running->step(), number, distances(*problem)};
     curve_agents_[setting] = run.curve_agents;
     error_names_[setting] = problem->more_errors();
     result_.settings[setting].agent_names = problem->agent_names();
@@ -204,6 +225,12 @@ class Runner {
       if (clean) used.push_back(r);
     }
     out.used = static_cast<std::int64_t>(used.size());
+    for (const Replicate* r : used) out.numbers.push_back(r->number);
+    for (std::size_t i = 0; i < chosen.front()->distance.size(); ++i) {
+      double sum = 0;
+      for (const Replicate* r : chosen) sum += r->distance[i];
+      out.distance.push_back(sum / static_cast<double>(chosen.size()));
+    }
     std::size_t alone = methods;
     for (std::size_t m = 0; m < methods; ++m) {
       out.diverged.emplace_back(spec.methods[m].name, diverged[m]);
@@ -225,8 +252,11 @@ class Runner {
     for (std::size_t m = 0; m < methods; ++m) {
       MethodResult result;
       result.name = spec.methods[m].name;
+      result.kind = spec.methods[m].kind;
+      result.batch = spec.methods[m].batch;
       const auto tail = [](const Record& r) { return r.mse; };
-      result.mse = estimate(over([&](const Replicate& r) { return tail(r.records[m]); }));
+      result.by_replicate = over([&](const Replicate& r) { return tail(r.records[m]); });
+      result.mse = estimate(result.by_replicate);
       result.vs_independent = against(tail, m);
       result.central_x = mean(over([&](const Replicate& r) { return r.records[m].central_x; }));
       result.central_theta =

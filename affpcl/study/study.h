@@ -39,10 +39,12 @@ struct Alarm {
 };
 
 struct MethodResult {
-  std::string name;
+  std::string name, kind;
+  int batch = 1;  // samples of a step
   Estimate mse,
       vs_independent;  // vs_independent is all NaN where no method of kind independent ran
   double central_x = 0, central_theta = 0;  // NaN where the method has none
+  std::vector<double> by_replicate;         // the error in each of SettingResult::numbers
   std::vector<AgentResult> agents;
   std::vector<Curve> curves;
   std::vector<ErrorResult> errors;
@@ -57,8 +59,11 @@ struct MethodResult {
 
 struct SettingResult {
   std::vector<std::pair<std::string, Value>> at;
-  std::int64_t replicates = 0;  // that were run
-  std::int64_t used = 0;        // of them, those in which no method diverged
+  std::int64_t replicates = 0;        // that were run
+  std::int64_t used = 0;              // of them, those in which no method diverged
+  std::vector<std::int64_t> numbers;  // of those used
+  std::vector<double>
+      distance;  // |x^i_* - x^c_*| by agent, mean over replicates; where it is known
   std::vector<std::pair<std::string, std::int64_t>> diverged;  // replicates, by method
   std::vector<std::string> agent_names, unknown_names;         // where they have any
   std::int64_t steps = 0;  // done; fewer than asked for where the run was interrupted early

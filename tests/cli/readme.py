@@ -31,7 +31,7 @@ def same_table(name, mark, *words):
 
 same_table('the demo', '* affpcl', 'run', 'examples/demo.toml')
 fit = re.search(r'^build/release/affpcl (fit .*)$', readme, re.M).group(1)
-same_table('the fit', 'against learning alone', *fit.split())
+same_table('the fit', 'on rows left out', *fit.split())
 
 verbs = run('--help').stdout
 for verb in sorted(set(re.findall(r'`affpcl ([a-z]+)', readme))):

@@ -1,0 +1,18 @@
+// The report page: one HTML file that shows a result folder, or two beside each other, and asks for
+// nothing else. The template is built from report/ and embedded; the data are put into it here.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace affpcl {
+
+// The page without data; empty where it was not built (cmake/report.cmake).
+std::string_view page_template();
+
+// One or two result folders of run, reproduce or fit. BadInput, in one sentence, where a folder is
+// no result, is not whole or is damaged, where two do not compare, and where there is no template.
+std::string report_page(std::span<const std::string> folders);
+
+}  // namespace affpcl

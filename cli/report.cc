@@ -1,0 +1,65 @@
+#include "affpcl/study/page.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "affpcl/base/error.h"
+#include "affpcl/study/files.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+namespace fs = std::filesystem;
+
+void add_report(CLI::App& verb, bool& report) {
+  verb.add_flag("--report", report, "also write the page DIR/report.html (needs --out)");
+}
+
+void refuse_report_without(const std::string& out) {
+  if (out.empty())
+    throw BadInput("--report needs --out DIR: the page is written to DIR/report.html");
+  if (page_template().empty()) report_page({});  // says why
+}
+
+std::string write_report(const std::string& folder) {
+  const std::string page = (fs::path(folder) / "report.html").string();
+  write_file(page, report_page({&folder, 1}));
+  return page;
+}
+
+Verb report_verb(CLI::App& app) {
+  struct Options {
+    std::vector<std::string> folders;
+    std::string out;
+    bool force = false, quiet = false;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("report", "one page to look at: a result folder, or two of them compared");
+  verb->add_option("folders", o->folders, "folder that run, reproduce or fit wrote; or two")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("DIR");
+  verb->add_option("--out", o->out, "the page (default: report.html in the last folder)")
+      ->type_name("PAGE.html");
+  verb->add_flag("--force", o->force, "replace the page if it exists");
+  verb->add_flag("--quiet", o->quiet, "do not print where the page is");
+  verb->footer(
+      "Examples:\n  affpcl report result\n  affpcl report before after --out changes.html");
+  return {verb, [o] {
+            const std::string content = report_page(o->folders);
+            const std::string path =
+                !o->out.empty() ? o->out : (fs::path(o->folders.back()) / "report.html").string();
+            if (fs::exists(path) && !o->force)
+              throw BadInput(fmt::format(
+                  "{} exists already; choose another --out, or replace it with --force", path));
+            refuse_unwritable(path);
+            write_file(path, content);
+            if (!o->quiet) fmt::print("page in {}\n", path);
+            return int{kOk};
+          }};
+}
+
+}  // namespace affpcl::cli

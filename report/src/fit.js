@@ -1,0 +1,108 @@
+// The page of a fit: who gained, who was given which model, and the coefficients of each.
+import * as Plot from "@observablehq/plot";
+import { outcomeLegend, sortedBars } from "./agents.js";
+import { OUTCOMES } from "./colours.js";
+import { coefficientFigures } from "./coefficients.js";
+import { count, h, interval, number } from "./dom.js";
+import { figure, plot } from "./figure.js";
+import { closing, opening, provenance, tiles } from "./frame.js";
+
+const MEASURES = { mse: "Mean squared error", log_loss: "Log loss" };
+
+function fitTiles(result) {
+  const { score, verdicts, manifest } = result;
+  const list = [["Agents", String(result.agents.length), `${count(result.rows, "row")}, ${count(result.columns, "column")}`]];
+  if (score) {
+    const loss = score[score.measure];
+    list.push([`${MEASURES[score.measure]}, rows left out`, number(loss.given), `alone ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
+    if (score.r2) list.push(["R², rows left out", number(score.r2.given, 3), `alone ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
+    if (score.accuracy) list.push(["Accuracy, rows left out", number(score.accuracy.given, 3), `alone ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
+    list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost`]);
+  } else {
+    list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
+  }
+  return tiles(list);
+}
+
+function gainFigure(result) {
+  const rows = [...result.agents].sort((a, b) => b.gain.mean - a.gain.mean);
+  return figure({
+    id: "gain",
+    title: "What each agent gained",
+    controls: [outcomeLegend()],
+    draw: (width) => sortedBars(width, "Error alone minus error given, by agent", rows.map((a) => ({
+      name: a.agent, value: a.gain.mean ?? NaN, lo: a.gain.lo ?? NaN, hi: a.gain.hi ?? NaN, outcome: a.verdict, more: `${a.given}${a.why ? `: ${a.why}` : ""}`,
+    })), { base: 0, axis: "error alone − error given" }),
+    table: () => ({
+      columns: ["agent", "rows", "gain", "lo", "hi", "p", "verdict"],
+      rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.p, a.verdict]),
+    }),
+    note: () => `On rows left out (${result.score.how}), with 90 % intervals. Verdicts are one-sided tests with at most 5 % false ones among all agents ` +
+      "(Benjamini-Hochberg); a gain below 1 % of the error is even.",
+  });
+}
+
+function scoreFigure(result) {
+  const data = result.agents.filter((a) => Number.isFinite(a.score.alone) && Number.isFinite(a.score.given));
+  return figure({
+    id: "scores",
+    title: "Alone, and as given",
+    controls: [outcomeLegend()],
+    draw: (width) => {
+      if (!data.length) return null;
+      const ends = data.flatMap((a) => [a.score.alone, a.score.given]);
+      const domain = [Math.min(...ends), Math.max(...ends)];
+      return plot(width, "Error of each agent's given model against its error alone", {
+        height: Math.min(420, width), grid: true,
+        x: { label: "error alone", domain, nice: true }, y: { label: "error of the model given", domain, nice: true },
+        color: OUTCOMES,
+        marks: [
+          Plot.line([domain, domain].map((_, i) => [domain[i], domain[i]]), { stroke: "currentColor", strokeOpacity: 0.5 }),
+          Plot.dot(data, { x: (a) => a.score.alone, y: (a) => a.score.given, r: (a) => a.rows, fill: "verdict", fillOpacity: 0.75 }),
+          Plot.tip(data, Plot.pointer({ x: (a) => a.score.alone, y: (a) => a.score.given,
+            title: (a) => `${a.agent}\n${count(a.rows, "row")}\nalone ${number(a.score.alone)}\ngiven ${number(a.score.given)} (${a.given})\n${a.verdict}` })),
+        ],
+        r: { range: [2, data.length > 100 ? 8 : 12] },
+      });
+    },
+    table: () => ({
+      columns: ["agent", "rows", "given", "personalised", "alone", "pooled"],
+      rows: result.agents.map((a) => [a.agent, a.rows, a.score.given, a.score.personalised, a.score.alone, a.score.pooled]),
+    }),
+    note: () => "Below the line: better together. The larger the dot, the more rows.",
+  });
+}
+
+function givenTable(result) {
+  const kinds = ["personalised", "alone", "pooled"];
+  const found = kinds.map((kind) => [kind, result.agents.filter((a) => a.given === kind).length]).filter(([, n]) => n > 0);
+  const scored = Boolean(result.score);
+  const columns = ["agent", "rows", "given", ...(scored ? ["verdict", "gain [90 % interval]"] : []), "why"];
+  const row = (a) => [a.agent, String(a.rows), a.given, ...(scored ? [a.verdict, `${number(a.gain.mean)} ${interval(a.gain.lo, a.gain.hi)}`] : []), a.why ?? ""];
+  const special = result.agents.filter((a) => a.why).length;
+  return h("div", { class: "card" },
+    h("h3", {}, "Who was given which model, and why"),
+    h("p", { class: "note" }, `${found.map(([kind, n]) => `${kind}: ${n}`).join(", ")}. ` +
+      (special ? `${count(special, "agent")} with a reason of their own below.` : "No agent needed a reason other than that its personalised model is expected to be best.")),
+    h("details", { open: result.agents.length <= 15 }, h("summary", {}, "All agents"),
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Models given" }, h("table", {},
+        h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, result.agents.map((a) => h("tr", {}, row(a).map((text) => h("td", {}, text)))))))));
+}
+
+export function fitPage(result) {
+  const { manifest, model, score } = result;
+  const eyebrow = ["affpcl fit", (manifest.spec.files ?? []).join(", ")].filter(Boolean).join(" · ");
+  const title = `${model.target}: one model per agent${model.classes.length ? `, ${model.classes.length} classes` : ""}`;
+  const figures = score && result.agents.length ? [gainFigure(result), scoreFigure(result)] : [];
+  const [coefficients, distances, matrix] = coefficientFigures(result).map((f) => f.node);
+  return [
+    opening({ eyebrow, title, headline: result.headline }),
+    result.notes?.length ? h("p", { class: "note" }, `Notes: ${result.notes.join("; ")}.`) : null,
+    fitTiles(result),
+    h("section", {}, h("h2", {}, "Who gained"), 
+      figures.length ? [figures[0].node, h("div", { class: "pair" }, figures[1].node, distances)] : [], givenTable(result)),
+    coefficients ? h("section", {}, h("h2", {}, "What was learnt"), coefficients, matrix) : null,
+    provenance(result), closing(),
+  ].filter(Boolean);
+}

@@ -1,0 +1,81 @@
+// The results whose pages are tested: made with the program, small, in a temporary folder.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const HOSTILE = "<script>alert(1)</script>";
+export const UNICODE = "Zürich 東京 🙂 \u2028 \"quoted\", 'it''s' & </script><!--";
+
+const METHODS = `
+[[method]]
+kind = "affpcl"
+[[method]]
+kind = "independent"
+[[method]]
+kind = "fedavg"
+`;
+
+export function maker(affpcl, root) {
+  const run = (...words) => execFileSync(affpcl, words.map(String), { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  const at = (name) => join(root, name);
+  const fromSpec = (name, spec, ...words) => {
+    writeFileSync(at(`${name}.toml`), spec);
+    run("run", at(`${name}.toml`), "--out", at(name), "--quiet", ...words);
+    return at(name);
+  };
+  const spec = (problem, steps, methods = METHODS) =>
+    `[problem]\nkind = "gaussian"\n${problem}\n[run]\nsteps = ${steps}\nreplicates = 3\nseed = 5\n${methods}`;
+  return {
+    run,
+    figure: (name) => {
+      run("reproduce", name, "--out", at(name), "--quiet", "--set", "run.replicates=3");
+      return at(name);
+    },
+    figures: () => run("reproduce").split("\n").map((line) => line.trim().split(/\s+/)[0]).filter(Boolean),
+    demo: (name, ...words) => {
+      run("run", "examples/demo.toml", "--out", at(name), "--quiet", ...words);
+      return at(name);
+    },
+    oneMethod: () => fromSpec("one-method", spec("agents = 4", 20, '[[method]]\nkind = "independent"\n')),
+    noAlone: () => fromSpec("no-alone", spec("agents = 4", 20, '[[method]]\nkind = "affpcl"\n[[method]]\nkind = "fedavg"\n')),
+    oneAgent: () => fromSpec("one-agent", spec("agents = 1", 20)),
+    oneReplicate: () => fromSpec("one-replicate", spec("agents = 5", 20), "--set", "run.replicates=1"),
+    manyAgents: () => fromSpec("many-agents", spec("agents = 2000\ndelta_env = 0.3", 15)),
+    diverged: () => fromSpec("diverged", spec("agents = 4", 200), "--set", "run.step_size=5"),
+    alarm: () => fromSpec("alarm", spec("agents = 8\ndelta_env = 0.8\ndelta_obj = 0.8", 400,
+      '[[method]]\nkind = "affpcl"\nname = "no ratio"\nratio = "none"\n[[method]]\nkind = "independent"\n')),
+    names: () => fromSpec("names", spec("agents = 4", 20, [HOSTILE, UNICODE].map((name) =>
+      `[[method]]\nkind = "affpcl"\nname = ${JSON.stringify(name)}\n`).join("") + '[[method]]\nkind = "independent"\n') +
+      `\n[sweep]\n"problem.delta_env" = [0.0, 0.4]\n`),
+    empty: () => {
+      const folder = fromSpec("empty", spec("agents = 4", 20));
+      const summary = JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
+      Object.assign(summary, { headline: "nothing was finished", settings: [] });
+      summary.manifest.complete = false;
+      writeFileSync(join(folder, "summary.json"), JSON.stringify(summary));
+      for (const file of ["curves.csv", "agents.csv"])
+        writeFileSync(join(folder, file), readFileSync(join(folder, file), "utf8").split("\n")[0] + "\n");
+      return folder;
+    },
+    fit: (name, data, ...words) => {
+      run("fit", data, "--out", at(name), "--quiet", ...words);
+      return at(name);
+    },
+    school: (data) => {
+      if (!existsSync(data)) return null;
+      run("fit", data, "--target", "y", "--out", at("school"), "--quiet");
+      return at("school");
+    },
+    /** Agents with hostile names, a class as target. */
+    namedAgents: () => {
+      const agents = [HOSTILE, UNICODE.replaceAll('"', '""'), "c", "d", "e"];
+      const rows = agents.flatMap((agent, a) => Array.from({ length: 30 }, (_, i) => {
+        const u = Math.sin(7 * i + a), v = Math.cos(11 * i * (a + 1));
+        return `"${agent}",${u.toFixed(5)},${v.toFixed(5)},${u + 0.5 * v + 0.3 * Math.sin(29 * i) > 0 ? "yes <b>" : "no"}`;
+      }));
+      writeFileSync(at("named.csv"), `site,"u <i>",v,answer\n${rows.join("\n")}\n`);
+      run("fit", at("named.csv"), "--agent", "site", "--target", "answer", "--out", at("named"), "--quiet");
+      return at("named");
+    },
+  };
+}

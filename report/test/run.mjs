@@ -1,0 +1,376 @@
+// Opens pages of many results in a real browser: node run.mjs PATH_TO_AFFPCL [only cases whose name holds this]
+// Standard output: one line per check. Exit 77: skipped, and why.
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { browserPath, launch } from "../browser.mjs";
+import { HOSTILE, maker } from "./cases.mjs";
+import { numbersIn, recompute } from "./headline.mjs";
+
+const affpcl = resolve(process.argv[2]);
+const only = process.argv[3] ?? "";
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+process.chdir(root);
+if (!browserPath()) {
+  console.log("skipped: no chromium; tools/setup test installs one");
+  process.exit(77);
+}
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const tmp = mkdtempSync(join(tmpdir(), "affpcl-page-"));
+const make = maker(affpcl, tmp);
+const browser = await launch();
+let passed = 0, failed = 0;
+
+function check(name, good, why = "") {
+  good ? ++passed : ++failed;
+  if (!good) console.log(`FAILED ${name}: ${typeof why === "string" ? why : JSON.stringify(why)}`);
+}
+function near(name, a, b, tolerance) {
+  check(name, Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b), 1e-12), `${a} and ${b}`);
+}
+
+/** A page that has been opened, with everything it said and asked for. */
+async function open(path, { width = 1120, dark = false, phone = false } = {}) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: dark ? "dark" : "light", isMobile: phone });
+  const page = await context.newPage();
+  const said = [], asked = [];
+  page.on("console", (message) => said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  page.on("dialog", (dialog) => { said.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  page.on("request", (request) => asked.push(request.url()));
+  const url = pathToFileURL(path).href;
+  await page.goto(url);
+  await page.waitForSelector("html[data-drawn]", { timeout: 20000 }).catch(() => said.push("it was never drawn"));
+  return { page, said, outside: () => asked.filter((a) => a !== url && !a.startsWith("data:") && !a.startsWith("blob:")), close: () => context.close() };
+}
+
+async function accessible(name, page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations
+    .filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 120)}`));
+  check(`${name}: axe finds nothing serious`, found.length === 0, found);
+}
+
+/** Everything on a page can be reached with the Tab key, in its order. */
+async function keyboard(name, page) {
+  const all = await page.evaluate(() => {
+    const list = [...document.querySelectorAll("select, button, input, summary, .scroll")].filter((e) => e.checkVisibility());
+    list.forEach((e, i) => { e.dataset.tab = i; });
+    document.activeElement.blur();
+    return list.length;
+  });
+  const reached = new Set();
+  for (let i = 0; i < all + 5; ++i) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.dataset.tab));
+  }
+  const missing = Array.from({ length: all }, (_, i) => String(i)).filter((i) => !reached.has(i));
+  check(`${name}: the keyboard reaches all ${all} controls`, missing.length === 0, missing);
+}
+
+/** Every table opens and has rows; every chart's CSV is what its table shows. */
+async function tables(name, page) {
+  for (const id of await page.$$eval("figure:not([hidden])", (list) => list.map((f) => f.id))) {
+    await page.click(`#${id} summary`);
+    await page.waitForSelector(`#${id} tbody`, { timeout: 5000, state: "attached" }).catch(() => {});
+    const rows = await page.$$eval(`#${id} tbody tr`, (list) => list.length);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#${id} .foot button`)]);
+    const lines = readFileSync(await file.path(), "utf8").trimEnd().split("\n").length;
+    check(`${name}: ${id} has a table`, rows > 0 || id === "weights");
+    check(`${name}: ${id} downloads as ${id}.csv`, file.suggestedFilename() === `${id}.csv` && lines >= rows, `${lines} lines, ${rows} rows`);
+    await page.click(`#${id} summary`);
+  }
+}
+
+async function toggles(name, page) {
+  const boxes = page.locator("#curves .controls .controls input");
+  const lines = () => page.$$eval('#curves [data-mark="line"] path', (list) => list.length);
+  const before = await lines();
+  await boxes.first().uncheck();
+  const fewer = await lines();
+  await boxes.first().check();
+  check(`${name}: a toggle takes its line away and back`, fewer === before - 1 && (await lines()) === before, [before, fewer]);
+}
+
+async function charts(page) {
+  return page.$$eval("figure:not([hidden])", (list) => Object.fromEntries(list.map((f) => [f.id,
+    { drawn: f.querySelectorAll(".chart svg").length, marks: f.querySelectorAll(".chart svg path, .chart svg rect, .chart svg circle, .chart svg line, .chart svg image").length }])));
+}
+
+/** What must hold of every page. */
+async function common(name, folder, options = {}) {
+  const path = join(folder, "report.html");
+  const began = performance.now();
+  make.run("report", folder, "--force");
+  const wrote = performance.now() - began;
+  const { size } = statSync(path);
+  const opened = await open(path, options);
+  const summary = JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
+  const { page } = opened;
+  check(`${name}: below 1.5 MB`, size < 1.5e6, size);
+  check(`${name}: the headline is the result's`, (await page.textContent(".lead")) === `${summary.headline}.`, await page.textContent(".lead"));
+  check(`${name}: the command is there`, (await page.textContent("pre")) === summary.manifest.command);
+  const time = await page.evaluate(() => Math.round(performance.now()));
+  const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+  console.log(`${name}: ${(size / 1e3).toFixed(0)} kB, written in ${wrote.toFixed(0)} ms, drawn after ${time} ms, ${elements} elements`);
+  return { ...opened, summary, elements };
+}
+function quiet(name, opened) {
+  check(`${name}: no word on the console`, opened.said.length === 0, opened.said);
+  check(`${name}: no request leaves it`, opened.outside().length === 0, opened.outside());
+}
+
+/** The headline's numbers against those computed from the CSV files. */
+function headlines(name, folder, summary) {
+  recompute(folder).forEach((want, i) => {
+    const setting = summary.settings[i], have = setting.headline, where = `${name}, setting ${i}`;
+    const vs = setting.methods.find((m) => m.name === want.method).vs_independent;
+    check(`${where}: method`, have.method === want.method);
+    near(`${where}: error against alone`, vs.mean, want.ratio, 1e-9);
+    for (const key of ["samples", "samples_alone", "gained", "lost"]) check(`${where}: ${key}`, have[key] === want[key], [have[key], want[key]]);
+    check(`${where}: worst agent`, have.worst.agent === want.worst.agent, [have.worst, want.worst]);
+    // The sentence itself, number by number. Names of methods may hold numbers.
+    const said = numbersIn(have.text.replace(want.method, ""));
+    near(`${where}: says the error`, said[0], want.ratio, 6e-3);
+    const words = have.text.match(/with ([\d.]+)x (fewer|as many)/);
+    if (words) near(`${where}: says the samples`, Number(words[1]), words[2] === "fewer" ? want.samples_alone / want.samples : want.samples / want.samples_alone, 0.05);
+    const gained = have.text.match(/(\d+) of (\d+) agents gained/);
+    if (gained) check(`${where}: says who gained`, Number(gained[1]) === want.gained && Number(gained[2]) === want.agents, have.text);
+    const worst = numbersIn(have.text.split("worst agent")[1] ?? "");
+    if (worst.length) near(`${where}: says the worst`, worst[0], want.worst.ratio, 6e-3);
+  });
+  const all = recompute(folder);
+  if (all.length > 1) {
+    const gained = all.reduce((sum, one) => sum + one.gained, 0), agents = all.reduce((sum, one) => sum + one.agents, 0);
+    check(`${name}: the headline of all counts the agents`, summary.headline.includes(`${gained} of ${agents} agents gained`), summary.headline);
+    check(`${name}: the headline of all counts the settings`,
+      summary.headline.includes(`in ${all.filter((one) => one.ratio < 1).length} of ${all.length} settings`), summary.headline);
+  }
+}
+
+/** A sweep of two keys: cells, contours, hovering, clicking, and choosing a setting. */
+async function heatmap(name, { page, summary, elements }) {
+  check(`${name}: 100 settings`, summary.settings.length === 100);
+  check(`${name}: few elements`, elements < 2500, elements);
+  check(`${name}: 100 cells`, (await page.$$eval('#sweep [data-mark="rect"] rect, #sweep [data-mark="rect"] path', (list) => list.length)) >= 100);
+  check(`${name}: contours`, (await page.$$eval('#sweep [data-mark="contour"] path', (list) => list.length)) > 0);
+  const before = await page.inputValue(".bar select");
+  await page.click('.bar button[aria-label="Next setting"]');
+  const after = await page.inputValue(".bar select");
+  check(`${name}: the next setting is shown`, Number(after) === Number(before) + 1, [before, after]);
+  const { text } = summary.settings[after].headline;
+  check(`${name}: with its own headline`, (await page.textContent('[aria-live="polite"]')) === `${text}.`);
+  await page.locator("#sweep svg").scrollIntoViewIfNeeded();
+  const box = await page.locator("#sweep svg").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.5);
+  await page.waitForFunction(() => document.querySelector('#sweep [data-mark="tip"]')?.textContent);
+  check(`${name}: hovering shows a value`, (await page.textContent('#sweep [data-mark="tip"]')).includes("problem.delta_env"));
+  await page.mouse.click(box.x + box.width * 0.3, box.y + box.height * 0.5);
+  check(`${name}: a click chooses a setting`, (await page.inputValue(".bar select")) !== after);
+  await tables(name, page);
+  await keyboard(name, page);
+  await accessible(name, page);
+}
+
+const cases = {};
+
+for (const name of make.figures()) {
+  cases[name] = async () => {
+    const folder = make.figure(name);
+    const opened = await common(name, folder);
+    headlines(name, folder, opened.summary);
+    const found = await charts(opened.page);
+    check(`${name}: curves are drawn`, found.curves?.marks > 0, found);
+    if (opened.summary.settings.length > 1) check(`${name}: the sweep is drawn`, found.sweep?.marks > 0, found);
+    if (opened.summary.settings[0].methods.some((m) => m.vs_independent)) check(`${name}: agents are drawn`, found.agents?.marks > 0, found);
+    await toggles(name, opened.page);
+    if (name === "fig-heatmap") await heatmap(name, opened);
+    quiet(name, opened);
+    await opened.close();
+  };
+}
+
+cases.demo = async () => {
+  const folder = make.demo("demo");
+  const opened = await common("demo", folder);
+  headlines("demo", folder, opened.summary);
+  await tables("demo", opened.page);
+  await opened.page.locator("#curves .controls label", { hasText: "logarithmic" }).click();
+  check("demo: a linear axis can be chosen", !(await opened.page.locator("#curves .controls input").first().isChecked()));
+  await opened.page.selectOption("#agents select", "guarded");
+  check("demo: agents of another method", (await opened.page.inputValue("#agents select")) === "guarded");
+  await accessible("demo", opened.page);
+  quiet("demo", opened);
+  await opened.close();
+  const dark = await open(join(folder, "report.html"), { dark: true });
+  await accessible("demo, dark", dark.page);
+  await dark.close();
+  const phone = await open(join(folder, "report.html"), { width: 390, phone: true });
+  check("demo: a phone need not scroll sideways", await phone.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  quiet("demo, phone", phone);
+  await phone.close();
+  const paper = await open(join(folder, "report.html"), { width: 720 });
+  await paper.page.emulateMedia({ media: "print" });
+  await paper.page.waitForTimeout(300);
+  check("demo: paper is wide enough", await paper.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await paper.close();
+};
+
+for (const [name, expected] of Object.entries({
+  oneMethod: ["curves"], noAlone: ["curves", "weights"], oneAgent: ["curves", "agents"], oneReplicate: ["curves", "agents"],
+  manyAgents: ["curves", "agents", "distance", "weights"], alarm: ["curves", "agents", "weights"],
+}))
+  cases[name] = async () => {
+    const folder = make[name]();
+    const opened = await common(name, folder);
+    if (name !== "oneReplicate") headlines(name, folder, opened.summary);
+    const found = await charts(opened.page);
+    for (const id of expected) check(`${name}: ${id} is drawn`, found[id]?.marks > 0, found);
+    if (name === "alarm") check("alarm: it is said in words", (await opened.page.textContent(".warn")).includes("has a mean that is not 0"));
+    if (name === "manyAgents") {
+      check("manyAgents: all 2,000 are drawn", (await opened.page.$$eval('#agents [data-mark="rect"] rect, #agents [data-mark="rect"] path', (l) => l.length)) === 2000);
+      await tables(name, opened.page);
+    }
+    await toggles(name, opened.page);
+    quiet(name, opened);
+    await opened.close();
+  };
+
+cases.diverged = async () => {
+  const opened = await common("diverged", make.diverged());
+  check("diverged: it is said", (await opened.page.textContent(".warn")).startsWith("Diverged:"));
+  check("diverged: and in the headline", opened.summary.headline.includes("diverged"));
+  quiet("diverged", opened);
+  await opened.close();
+};
+
+cases.empty = async () => {
+  const opened = await common("empty", make.empty());
+  check("empty: it says so", (await opened.page.textContent(".warn")).includes("interrupted"));
+  await accessible("empty", opened.page);
+  quiet("empty", opened);
+  await opened.close();
+};
+
+cases.names = async () => {
+  const folder = make.names();
+  const opened = await common("names", folder);
+  headlines("names", folder, opened.summary);
+  const { page } = opened;
+  const shown = await page.$$eval("#curves .controls .controls label", (list) => list.map((l) => l.textContent));
+  check("names: as they are", JSON.stringify(shown) === JSON.stringify(opened.summary.settings[0].methods.map((m) => m.name)), shown);
+  check("names: no script of theirs", (await page.$$eval("script", (list) => list.length)) === 2);
+  await toggles("names", page);
+  await tables("names", page);
+  await accessible("names", page);
+  quiet("names", opened);
+  await opened.close();
+};
+
+const FIT = ["gain", "scores", "distance", "coefficients", "affinity"];
+
+async function fitted(name, folder, expected = FIT) {
+  const opened = await common(name, folder);
+  const found = await charts(opened.page);
+  for (const id of expected) check(`${name}: ${id} is drawn`, found[id]?.marks > 0, found);
+  await tables(name, opened.page);
+  const { summary } = opened;
+  if (summary.score) {
+    const rows = summary.agents.reduce((sum, a) => sum + a.rows, 0);
+    const loss = (kind) => summary.agents.reduce((sum, a) => sum + a.rows * a.score[kind], 0) / rows;
+    const said = numbersIn(summary.headline.split("rows left out")[1]);
+    near(`${name}: says the error alone`, said[0], loss("alone"), 1e-3);
+    near(`${name}: says the error given`, said[1], loss("given"), 1e-3);
+    near(`${name}: says the gain`, said[2], loss("alone") - loss("given"), 1e-2);
+    const verdicts = (word) => summary.agents.filter((a) => a.verdict === word).length;
+    check(`${name}: says who gained`, summary.headline.includes(`${verdicts("gained")} of ${summary.agents.length} agents gained, ${verdicts("lost")} lost`), summary.headline);
+    const least = summary.agents.reduce((a, b) => (b.gain.mean < a.gain.mean ? b : a));
+    check(`${name}: names the worst agent`, summary.headline.includes(`worst agent ${least.agent}: gain ${Number(least.gain.mean.toPrecision(3))}`), summary.headline);
+  }
+  return opened;
+}
+
+cases.shops = async () => {
+  const opened = await fitted("shops", make.fit("shops", "examples/shops.csv", "--target", "sales", "--agent", "shop"));
+  await opened.page.selectOption("#coefficients select", { label: "footfall" });
+  await keyboard("shops", opened.page);
+  await accessible("shops", opened.page);
+  quiet("shops", opened);
+  await opened.close();
+};
+
+cases["not scored"] = async () => {
+  const opened = await fitted("not scored", make.fit("unscored", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--no-score"), ["coefficients", "affinity"]);
+  quiet("not scored", opened);
+  await opened.close();
+};
+
+cases.namedAgents = async () => {
+  const opened = await fitted("namedAgents", make.namedAgents());
+  const cells = await opened.page.$$eval(".card td", (list) => list.map((td) => td.textContent));
+  check("namedAgents: as they are", cells.includes(HOSTILE));
+  check("namedAgents: no script of theirs", (await opened.page.$$eval("script", (list) => list.length)) === 2);
+  quiet("namedAgents", opened);
+  await opened.close();
+};
+
+cases.school = async () => {
+  const folder = make.school(resolve(root, "../shared/data/school/school.csv"));
+  if (!folder) return console.log("school: skipped, no shared data");
+  const opened = await fitted("school", folder);
+  check("school: 139 agents", opened.summary.agents.length === 139);
+  check("school: all are drawn", (await opened.page.$$eval('#gain [data-mark="rect"] rect, #gain [data-mark="rect"] path', (l) => l.length)) === 139);
+  await accessible("school", opened.page);
+  quiet("school", opened);
+  await opened.close();
+};
+
+cases.compared = async () => {
+  const [a, b, c] = [make.demo("first"), make.demo("second", "--set", "run.step_size=0.015"), make.demo("third", "--seed", "9")];
+  const read = (folder) => JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
+  for (const [other, paired] of [[b, true], [c, false]]) {
+    const out = join(tmp, `compared-${paired}.html`);
+    make.run("report", a, other, "--out", out);
+    const opened = await open(out);
+    const { page } = opened;
+    const lead = await page.textContent(".lead");
+    check("compared: says whether it is paired", lead.endsWith(paired ? "(paired, replicate by replicate)." : "(not paired)."), lead);
+    const found = await charts(page);
+    for (const id of ["ratios", "curves"]) check(`compared: ${id} is drawn`, found[id]?.marks > 0, found);
+    await page.click("#ratios summary");
+    await page.waitForSelector("#ratios tbody");
+    const rows = await page.$$eval("#ratios tbody tr", (list) => list.map((tr) => [...tr.children].map((td) => td.textContent)));
+    const want = read(a).settings.flatMap((s, i) => s.methods.map((m, k) => read(other).settings[i].methods[k].mse.mean / m.mse.mean));
+    check("compared: a row for each method and setting", rows.length === want.length, rows.length);
+    rows.forEach((row, i) => near(`compared: row ${i}`, Number(row[1]), want[i], 1e-3));
+    await accessible("compared", page);
+    quiet("compared", opened);
+    await opened.close();
+  }
+  const [x, y] = [make.fit("fit-a", "examples/shops.csv", "--target", "sales", "--agent", "shop"), make.fit("fit-b", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--exclude", "weather")];
+  make.run("report", x, y, "--out", join(tmp, "fits.html"));
+  const opened = await open(join(tmp, "fits.html"));
+  const loss = (folder) => read(folder).agents.reduce((sum, agent) => sum + agent.rows * agent.score.given, 0);
+  near("compared fits: says the ratio", numbersIn(await opened.page.textContent(".lead"))[0], loss(y) / loss(x), 6e-3);
+  check("compared fits: drawn", (await charts(opened.page)).agents?.marks > 0);
+  quiet("compared fits", opened);
+  await opened.close();
+};
+
+try {
+  for (const [name, body] of Object.entries(cases)) {
+    if (!name.includes(only)) continue;
+    try {
+      await body();
+    } catch (error) {
+      check(name, false, error.stack);
+    }
+  }
+} finally {
+  await browser.close();
+  rmSync(tmp, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);
