@@ -10,6 +10,7 @@
 
 #include "affpcl/base/params.h"
 #include "affpcl/data/csv.h"
+#include "affpcl/data/field.h"
 #include "affpcl/study/result_folder-inl.h"
 
 namespace affpcl {
