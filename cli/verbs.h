@@ -25,6 +25,7 @@ Verb fit_verb(CLI::App& app, const std::string& command_line);
 Verb predict_verb(CLI::App& app);
 Verb inspect_verb(CLI::App& app);
 Verb list_verb(CLI::App& app);
+Verb bench_verb(CLI::App& app);
 
 struct CommonOptions {
   std::string out;
