@@ -36,10 +36,11 @@ lint:  ## check layout, then look for likely mistakes
 	@$(SOURCES) | grep -z '^affpcl/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
 	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/dev --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
 
-bench:  ## measure the kernels and a round of AffPCL on this machine
+bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the machine's limits
 	@tools/setup bench
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
-	@cmake --build --preset release -j $(JOBS) --target affpcl_bench
+	@cmake --build --preset release -j $(JOBS) --target affpcl_cli eigen_round affpcl_bench
+	.venv/bin/python bench/compare.py build/release
 	build/release/affpcl_bench
 
 IMAGES ?= ../shared/data/qmnist_writers/top60-images-idx3-ubyte

@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   const std::string line = command_line(argc, argv);
   const std::vector<Verb> verbs = {
       run_verb(app, line), reproduce_verb(app, line), affinity_verb(app, line), fit_verb(app, line),
-      predict_verb(app),   inspect_verb(app),         report_verb(app),         list_verb(app)};
+      predict_verb(app),   inspect_verb(app),         report_verb(app),         list_verb(app),
+      bench_verb(app)};
   try {
     if (argc > 1 && argv[1][0] != '-') {  // CLI11 would only say that a verb is missing
       std::vector<std::string> names;

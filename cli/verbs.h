@@ -27,6 +27,7 @@ Verb predict_verb(CLI::App& app);
 Verb inspect_verb(CLI::App& app);
 Verb report_verb(CLI::App& app);
 Verb list_verb(CLI::App& app);
+Verb bench_verb(CLI::App& app);
 
 struct CommonOptions {
   std::string out;

@@ -1,5 +1,9 @@
-# affpcl_bench: affpcl/**/*_bench.cc and bench/*.cc, on Google Benchmark.
-file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS affpcl/*_bench.cc bench/*.cc)
+# affpcl_bench: *_bench.cc, on Google Benchmark. eigen_round: what bench/compare.py puts beside NumPy.
+file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS affpcl/*_bench.cc bench/*_bench.cc)
+add_executable(eigen_round bench/eigen_round.cc)
+affpcl_flags(eigen_round)
+target_compile_options(eigen_round PRIVATE -O3 -march=native -Wno-maybe-uninitialized)
+target_link_libraries(eigen_round PRIVATE affpcl_private)
 if(benchmark_FOUND AND bench_sources)
   add_executable(affpcl_bench ${bench_sources})
   affpcl_flags(affpcl_bench)

@@ -22,6 +22,14 @@ gtest_discover_tests(affpcl_tests
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
   PROPERTIES TIMEOUT 300)
 
+# What theorems, identities and the catalogue rest on, on the instruction sets that are not this machine's best.
+foreach(set IN ITEMS AVX2 EMU128)
+  add_test(NAME on_${set} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    COMMAND affpcl_tests --gtest_brief=1
+      --gtest_filter=InstructionSetOfTheTests*:Theory*:Identity*:*Conformance*Method*:Watch*:Gaussian*:Streams*)
+  set_tests_properties(on_${set} PROPERTIES TIMEOUT 300 ENVIRONMENT "AFFPCL_TEST_INSTRUCTION_SET=${set}")
+endforeach()
+
 function(affpcl_script_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
@@ -51,6 +59,15 @@ if(AFFPCL_CLI)
   if(EXISTS ${contract})
     affpcl_script_test(contract ${affpcl_python} ${contract} $<TARGET_FILE:affpcl_cli>)
   endif()
+endif()
+
+# Instructions of fixed rounds. Update: the command of this test (ctest -V -R instruction_counts) with --update.
+if(NOT instrument)
+  add_executable(instruction_counts tests/instruction_counts.cc)
+  affpcl_flags(instruction_counts)
+  target_link_libraries(instruction_counts PRIVATE affpcl Threads::Threads)
+  affpcl_script_test(instruction_counts ${affpcl_python} tests/instruction_counts.py $<TARGET_FILE:instruction_counts>
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
 endif()
 
 affpcl_script_test(install ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR})

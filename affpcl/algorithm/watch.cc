@@ -43,18 +43,13 @@ void Watch::weigh(const Round&, Agents agents, In rho) const {
 void Watch::follow(const Round& round, Agents agents, In h) const {
   const Out sum = agents[h_], t = agents[tally_];
   if (2 * round.first >= steps_) {
-    double dot[kLanes] = {}, square[kLanes] = {};
-    for (int r = 0; r < h.rows; ++r) {
-      const double *past = sum.row(r), *now = h.row(r);
-      for (int l = 0; l < kLanes; ++l) {
-        dot[l] += past[l] * now[l];
-        square[l] += past[l] * past[l];
-      }
-    }
+    alignas(64) double along[kLanes], square[kLanes];
+    dot(sum, h, sum.lanes, along);
+    dot(sum, sum, sum.lanes, square);
     double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
     double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
-    for (int l = 0; l < kLanes; ++l) {
-      sum_z[l] += dot[l] / std::sqrt(square[l] + kTiny);
+    for (int l = 0; l < sum.lanes; ++l) {
+      sum_z[l] += along[l] / std::sqrt(square[l] + kTiny);
       if (++steps[l] < span_) continue;
       const double z = sum_z[l] / span_;
       sum_z[l] = steps[l] = 0;

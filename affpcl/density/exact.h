@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "affpcl/density/occupancy.h"
 #include "affpcl/density/ratio.h"
@@ -11,6 +12,13 @@ namespace affpcl {
 
 class ExactRatio final : public Ratio {
  public:
+  struct Config {
+    bool single = false;  // the sum over samples in single precision
+  };
+  static std::vector<Param> params();
+  static Config config(const Values& values);
+
+  explicit ExactRatio(const Config& config) : config_(config) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
                   Message message) const override;
@@ -21,6 +29,7 @@ class ExactRatio final : public Ratio {
   bool learns() const override { return acting_ != nullptr; }
 
  private:
+  Config config_;
   Product M_;
   std::unique_ptr<OccupancyRatio> acting_;
 };

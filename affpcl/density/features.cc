@@ -111,21 +111,7 @@ class Bumps final : public Features {
   int p() const override { return p_; }
   void operator()(const Problem&, Lanes, In s, Out psi) const override {
     kernels::matvec(w_.data(), p_, rows_, s, psi);
-    double top[kLanes], sum[kLanes];
-    std::fill_n(top, kLanes, -HUGE_VAL);
-    std::fill_n(sum, kLanes, 0.0);
-    for (int k = 0; k < p_; ++k)
-      for (int l = 0; l < kLanes; ++l) {
-        psi.row(k)[l] += bias_[static_cast<std::size_t>(k)];
-        top[l] = std::max(top[l], psi.row(k)[l]);
-      }
-    for (int k = 0; k < p_; ++k)
-      for (int l = 0; l < kLanes; ++l) {
-        psi.row(k)[l] = std::exp(psi.row(k)[l] - top[l]);
-        sum[l] += psi.row(k)[l];
-      }
-    for (int k = 0; k < p_; ++k)
-      for (int l = 0; l < kLanes; ++l) psi.row(k)[l] /= sum[l];
+    kernels::softmax(psi, bias_.data());
   }
 
  private:

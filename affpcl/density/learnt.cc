@@ -59,9 +59,7 @@ void LearntRatio::differences(Agents agents, Centre centre, Scratch& scratch, Ou
   const Out eta = scratch.rows(p());
   solve(centre, V, eta);
   const Out X2 = scratch.rows(1);
-  fill(X2, 0);
-  for (int r = 0; r < p(); ++r)
-    for (int l = 0; l < V.lanes; ++l) X2.p[l] += V.row(r)[l] * eta.row(r)[l];
+  dot(V, eta, V.lanes, X2.p);
   for (int l = 0; l < V.lanes; ++l) weight.p[l] = X2.p[l] > excess ? 1 - excess / X2.p[l] : 0;
 }
 
@@ -70,17 +68,15 @@ void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean
             NV = round.scratch.rows(d());
   differences(agents, centre, round.scratch, V, weight);
   kernels::matvec(centre[N_].p, d(), p(), V, NV);
-  const In gbar = centre[gbar_];
-  for (int r = 0; r < d(); ++r)
-    for (int l = 0; l < rg.lanes; ++l) rg.row(r)[l] = gbar.p[r] + weight.p[l] * NV.row(r)[l];
+  scale(NV, weight.p, rg);
+  add_scaled(rg, 1, centre[gbar_]);
 }
 
 void LearntRatio::eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const {
   const Out V = scratch.rows(p()), weight = scratch.rows(1);
   differences(agents, centre, scratch, V, weight);
   solve(centre, V, eta);
-  for (int r = 0; r < p(); ++r)
-    for (int l = 0; l < eta.lanes; ++l) eta.row(r)[l] *= weight.p[l];
+  scale(eta, weight.p, eta);
 }
 
 }  // namespace affpcl

@@ -18,10 +18,10 @@ namespace affpcl {
 
 const std::vector<RatioKind>& ratio_kinds() {
   static const std::vector<RatioKind> kKinds = {
-      {"exact",
-       "known densities, as Algorithm 1 assumes",
-       {},
-       [](const Values&) { return std::unique_ptr<Ratio>(new ExactRatio); }},
+      {"exact", "known densities, as Algorithm 1 assumes", ExactRatio::params(),
+       [](const Values& v) {
+         return std::unique_ptr<Ratio>(new ExactRatio(ExactRatio::config(v)));
+       }},
       {"none",
        "no importance correction (rho = 1); biased when environments differ",
        {},

@@ -15,15 +15,16 @@
 
 namespace affpcl {
 
-inline constexpr int kLanes = 64;  // agents in a block
-inline constexpr int kLeaf = 256;  // agents in a leaf of the sum (sum_tree.h): four blocks
+inline constexpr int kLanes = 64;    // agents in a block
+inline constexpr int kLaneStep = 8;  // of which only so many at a time are worked on
+inline constexpr int kLeaf = 256;    // agents in a leaf of the sum (sum_tree.h): four blocks
 
 struct Lanes {  // which agents a block holds
   std::int64_t first;
   int count;  // at most kLanes
 };
 
-inline int lanes_to_write(int count) { return (count + 15) / 16 * 16; }
+inline int lanes_to_write(int count) { return (count + kLaneStep - 1) / kLaneStep * kLaneStep; }
 
 // rows x width numbers, read only. Width 1 is one column that all agents of the block share (x^c,
 // theta^c).
@@ -38,7 +39,7 @@ struct In {
 struct Out {  // rows x 64 numbers to write
   double* p = nullptr;
   int rows = 0;
-  int lanes = kLanes;  // that are written, a multiple of 16: few agents need no work on the rest
+  int lanes = kLanes;  // that are written, a multiple of 8: few agents need no work on the rest
   double* row(int r) const { return p + static_cast<std::ptrdiff_t>(r) * kLanes; }
   operator In() const { return {p, rows, kLanes}; }  // NOLINT: what was written can be read
 };
@@ -154,12 +155,16 @@ class Scratch {
   int lanes_ = kLanes;
 };
 
-// Row arithmetic. An In of width 1 is spread over the lanes.
+// Row arithmetic (rows.cc). An In of width 1 is spread over the lanes.
 void copy(In from, Out to);
 void fill(Out to, double value);
 void subtract(In a, In b, Out to);               // a - b
 void add_scaled(Out y, double a, In x);          // y += a x
 void descend(Out x, In step, In g);              // x -= step g, step is one row
 void squared_distance(In a, In b, Out one_row);  // per lane
+
+void dot(In a, In b, int lanes, double* sum);    // a'b per lane
+void scale(In a, const double* factor, Out to);  // a factor, lane by lane
+void outer(In a, In b, In x, Out to);            // a (b'x): the matrix a b' is never formed
 
 }  // namespace affpcl

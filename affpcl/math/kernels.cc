@@ -1,6 +1,7 @@
 #include "affpcl/math/kernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 // Highway compiles the namespace HWY_NAMESPACE of this file once per instruction set.
 #undef HWY_TARGET_INCLUDE
@@ -8,59 +9,65 @@
 #include <hwy/foreach_target.h>  // NOLINT
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
+#include "affpcl/math/elementary-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<double>;
+using D = hn::CappedTag<double, kLaneStep>;
 using V = hn::Vec<D>;
 
 inline int Width() { return static_cast<int>(hn::Lanes(D())); }
 
-// Four rows by two vectors at a time: eight accumulators stay in registers and hide the latency of
-// the multiply-add.
-void Matvec(const double* A, int rows, int cols, const double* x, double* y, int lanes) {
+// R rows by C vectors at a time: the accumulators stay in registers and hide the latency of the
+// multiply-add.
+template <int R, int C>
+HWY_INLINE void MatvecTile(const double* A, int cols, const double* x, double* y) {
   const D d;
   const int N = Width();
-  int r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const double* a0 = A + static_cast<std::ptrdiff_t>(r) * cols;
-    const double* a1 = a0 + cols;
-    const double* a2 = a1 + cols;
-    const double* a3 = a2 + cols;
-    double* y0 = y + static_cast<std::ptrdiff_t>(r) * kLanes;
-    for (int l = 0; l < lanes; l += 2 * N) {
-      V p0 = hn::Zero(d), p1 = p0, p2 = p0, p3 = p0, q0 = p0, q1 = p0, q2 = p0, q3 = p0;
-      for (int c = 0; c < cols; ++c) {
-        const V u = hn::Load(d, x + c * kLanes + l), v = hn::Load(d, x + c * kLanes + l + N);
-        const V b0 = hn::Set(d, a0[c]), b1 = hn::Set(d, a1[c]), b2 = hn::Set(d, a2[c]),
-                b3 = hn::Set(d, a3[c]);
-        p0 = hn::MulAdd(b0, u, p0), q0 = hn::MulAdd(b0, v, q0);
-        p1 = hn::MulAdd(b1, u, p1), q1 = hn::MulAdd(b1, v, q1);
-        p2 = hn::MulAdd(b2, u, p2), q2 = hn::MulAdd(b2, v, q2);
-        p3 = hn::MulAdd(b3, u, p3), q3 = hn::MulAdd(b3, v, q3);
-      }
-      hn::Store(p0, d, y0 + l), hn::Store(q0, d, y0 + l + N);
-      hn::Store(p1, d, y0 + kLanes + l), hn::Store(q1, d, y0 + kLanes + l + N);
-      hn::Store(p2, d, y0 + 2 * kLanes + l), hn::Store(q2, d, y0 + 2 * kLanes + l + N);
-      hn::Store(p3, d, y0 + 3 * kLanes + l), hn::Store(q3, d, y0 + 3 * kLanes + l + N);
+  V sum[R][C];
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < C; ++v) sum[r][v] = hn::Zero(d);
+  for (int c = 0; c < cols; ++c) {
+    V u[C];
+    for (int v = 0; v < C; ++v) u[v] = hn::Load(d, x + c * kLanes + v * N);
+    for (int r = 0; r < R; ++r) {
+      const V a = hn::Set(d, A[static_cast<std::ptrdiff_t>(r) * cols + c]);
+      for (int v = 0; v < C; ++v) sum[r][v] = hn::MulAdd(a, u[v], sum[r][v]);
     }
   }
-  for (; r < rows; ++r) {
-    const double* a = A + static_cast<std::ptrdiff_t>(r) * cols;
-    double* out = y + static_cast<std::ptrdiff_t>(r) * kLanes;
-    for (int l = 0; l < lanes; l += 2 * N) {
-      V p0 = hn::Zero(d), p1 = p0;
-      for (int c = 0; c < cols; ++c) {
-        const double* u = x + c * kLanes + l;
-        const V b = hn::Set(d, a[c]);
-        p0 = hn::MulAdd(b, hn::Load(d, u), p0), p1 = hn::MulAdd(b, hn::Load(d, u + N), p1);
-      }
-      hn::Store(p0, d, out + l), hn::Store(p1, d, out + l + N);
-    }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, y + r * kLanes + v * N);
+}
+
+template <int R>
+HWY_INLINE void MatvecRows(const double* A, int cols, const double* x, double* y, int lanes) {
+  const int N = Width();
+  int l = 0;
+  for (; l + 2 * N <= lanes; l += 2 * N) MatvecTile<R, 2>(A, cols, x + l, y + l);
+  if (l < lanes) MatvecTile<R, 1>(A, cols, x + l, y + l);
+}
+
+void Matvec(const double* A, int rows, int cols, const double* x, double* y, int lanes) {
+  int r = 0;
+  for (; r + 4 <= rows; r += 4)
+    MatvecRows<4>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r * kLanes, lanes);
+  for (; r < rows; ++r)
+    MatvecRows<1>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r * kLanes, lanes);
+}
+
+// A times one column. Row by row: a row is contiguous.
+void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) {
+  const D d;
+  const int N = Width();
+  for (int r = 0; r < rows; ++r, A += cols) {
+    V sum = hn::Zero(d);
+    int c = 0;
+    for (; c + N <= cols; c += N) sum = hn::MulAdd(hn::LoadU(d, A + c), hn::LoadU(d, x + c), sum);
+    double rest = 0;
+    for (; c < cols; ++c) rest += A[c] * x[c];
+    y[r] = hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
   }
 }
 
@@ -96,67 +103,101 @@ double LaneSum(const double* x, int count) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// Lanes beyond `count` may hold anything.
-void AddProduct(const double* psi, int p, const double* g, int dim, int count, double* M) {
-  const D d;
-  const int N = Width(), whole = count / N * N;
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - whole));
-  int e = 0;
-  for (; e + 4 <= p; e += 4) {
-    const double* a = psi + static_cast<std::ptrdiff_t>(e) * kLanes;
-    double* m = M + static_cast<std::ptrdiff_t>(e) * dim;
-    for (int r = 0; r < dim; ++r) {
-      const double* b = g + static_cast<std::ptrdiff_t>(r) * kLanes;
-      V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-      for (int l = 0; l < whole; l += N) {
-        const V v = hn::Load(d, b + l);
-        s0 = hn::MulAdd(hn::Load(d, a + l), v, s0);
-        s1 = hn::MulAdd(hn::Load(d, a + kLanes + l), v, s1);
-        s2 = hn::MulAdd(hn::Load(d, a + 2 * kLanes + l), v, s2);
-        s3 = hn::MulAdd(hn::Load(d, a + 3 * kLanes + l), v, s3);
-      }
-      if (whole < count) {
-        const V v = hn::MaskedLoad(rest, d, b + whole);
-        s0 = hn::MulAdd(hn::MaskedLoad(rest, d, a + whole), v, s0);
-        s1 = hn::MulAdd(hn::MaskedLoad(rest, d, a + kLanes + whole), v, s1);
-        s2 = hn::MulAdd(hn::MaskedLoad(rest, d, a + 2 * kLanes + whole), v, s2);
-        s3 = hn::MulAdd(hn::MaskedLoad(rest, d, a + 3 * kLanes + whole), v, s3);
-      }
-      m[r] += hn::GetLane(hn::SumOfLanes(d, s0));
-      m[dim + r] += hn::GetLane(hn::SumOfLanes(d, s1));
-      m[2 * dim + r] += hn::GetLane(hn::SumOfLanes(d, s2));
-      m[3 * dim + r] += hn::GetLane(hn::SumOfLanes(d, s3));
-    }
-  }
-  for (; e < p; ++e)
-    for (int r = 0; r < dim; ++r) {
-      const double* a = psi + static_cast<std::ptrdiff_t>(e) * kLanes;
-      const double* b = g + static_cast<std::ptrdiff_t>(r) * kLanes;
-      V s = hn::Zero(d);
-      for (int l = 0; l < whole; l += N) s = hn::MulAdd(hn::Load(d, a + l), hn::Load(d, b + l), s);
-      if (whole < count)
-        s = hn::MulAdd(hn::MaskedLoad(rest, d, a + whole), hn::MaskedLoad(rest, d, b + whole), s);
-      M[static_cast<std::ptrdiff_t>(e) * dim + r] += hn::GetLane(hn::SumOfLanes(d, s));
-    }
+void AddLaneSums(In rows, int count, double* sums) {
+  for (int r = 0; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
 }
 
-void MixtureExp(double* rows, int count, const double* bias, const double* weight,
-                const double* shift, double* Z, int lanes) {
+// M[e][r] for E rows of psi and R rows of g: E R sums over lanes in registers.
+template <int E, int R>
+HWY_INLINE void ProductTile(const double* psi, const double* g, int count, double* M, int dim) {
   const D d;
-  const int N = Width();
-  const V most = hn::Set(d, 700.0);  // exp overflows above 709
-  for (int l = 0; l < lanes; l += N) {
-    const V own = hn::Load(d, shift + l);
-    V z = hn::Zero(d);
-    for (int e = 0; e < count; ++e) {
-      double* p = rows + static_cast<std::ptrdiff_t>(e) * kLanes + l;
-      const V logit = hn::Sub(hn::Add(hn::Load(d, p), hn::Set(d, bias[e])), own);
-      const V w = hn::Exp(d, hn::Min(logit, most));
-      hn::Store(w, d, p);
-      z = hn::MulAdd(w, hn::Set(d, weight[e]), z);
+  const int N = Width(), whole = count / N * N;
+  V sum[E][R];
+  for (int e = 0; e < E; ++e)
+    for (int r = 0; r < R; ++r) sum[e][r] = hn::Zero(d);
+  const auto add = [&](auto load) HWY_ATTR {
+    V b[R];
+    for (int r = 0; r < R; ++r) b[r] = load(g + r * kLanes);
+    for (int e = 0; e < E; ++e) {
+      const V a = load(psi + e * kLanes);
+      for (int r = 0; r < R; ++r) sum[e][r] = hn::MulAdd(a, b[r], sum[e][r]);
     }
-    hn::Store(z, d, Z + l);
+  };
+  for (int l = 0; l < whole; l += N)
+    add([=](const double* p) HWY_ATTR { return hn::Load(D(), p + l); });
+  if (whole < count) {
+    const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - whole));
+    add([=](const double* p) HWY_ATTR { return hn::MaskedLoad(rest, D(), p + whole); });
   }
+  for (int e = 0; e < E; ++e)
+    for (int r = 0; r < R; ++r)
+      M[static_cast<std::ptrdiff_t>(e) * dim + r] += hn::GetLane(hn::SumOfLanes(d, sum[e][r]));
+}
+
+template <int E>
+HWY_INLINE void ProductRows(const double* psi, const double* g, int dim, int count, double* M) {
+  constexpr int R = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // as many sums as there are registers
+  int r = 0;
+  for (; r + R <= dim; r += R) ProductTile<E, R>(psi, g + r * kLanes, count, M + r, dim);
+  for (; r < dim; ++r) ProductTile<E, 1>(psi, g + r * kLanes, count, M + r, dim);
+}
+
+// Lanes beyond `count` may hold anything.
+void AddProduct(const double* psi, int p, const double* g, int dim, int count, double* M) {
+  int e = 0;
+  for (; e + 4 <= p; e += 4)
+    ProductRows<4>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim);
+  for (; e < p; ++e)
+    ProductRows<1>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim);
+}
+
+void Softmax(Out rows, const double* bias) {
+  const D d;
+  for (int l = 0; l < rows.lanes; l += Width()) {
+    const auto at = [&](int e) { return rows.row(e) + l; };
+    const auto logit = [&](int e)
+                           HWY_ATTR { return hn::Add(hn::Load(d, at(e)), hn::Set(d, bias[e])); };
+    V most = logit(0), sum = hn::Zero(d);
+    for (int e = 1; e < rows.rows; ++e) most = hn::Max(most, logit(e));
+    for (int e = 0; e < rows.rows; ++e) {
+      const V x = Exp(d, hn::Sub(logit(e), most));
+      hn::Store(x, d, at(e));
+      sum = hn::Add(sum, x);
+    }
+    const V share = hn::Div(hn::Set(d, 1.0), sum);
+    for (int e = 0; e < rows.rows; ++e) hn::Store(hn::Mul(hn::Load(d, at(e)), share), d, at(e));
+  }
+}
+
+void ExpScores(const double* W, int rows, int cols, const double* x, double* out) {
+  const D d;
+  const int N = Width(), stride = lanes_to_write(cols);
+  V most = hn::Set(d, -HUGE_VAL);
+  for (int c = 0; c < cols; c += N) {
+    V a = hn::Zero(d), b = a;  // two chains
+    int r = 0;
+    for (; r + 2 <= rows; r += 2) {
+      a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
+      b = hn::MulAdd(hn::LoadU(d, W + (r + 1) * stride + c), hn::Set(d, x[r + 1]), b);
+    }
+    if (r < rows) a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
+    a = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(cols - c)), hn::Add(a, b),
+                       hn::Set(d, -HUGE_VAL));
+    hn::StoreU(a, d, out + c);
+    most = hn::Max(most, a);
+  }
+  most = hn::MaxOfLanes(d, most);
+  for (int c = 0; c < cols; c += N)
+    hn::StoreU(Exp(d, hn::Sub(hn::LoadU(d, out + c), most)), d, out + c);
+}
+
+void Multiply(const double* from, double factor, std::size_t count, double* to) {
+  const D d;
+  const auto N = hn::Lanes(d);
+  std::size_t k = 0;
+  for (; k + N <= count; k += N)
+    hn::StoreU(hn::Mul(hn::LoadU(d, from + k), hn::Set(d, factor)), d, to + k);
+  for (; k < count; ++k) to[k] = from[k] * factor;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -167,10 +208,14 @@ HWY_AFTER_NAMESPACE();
 namespace affpcl {
 
 HWY_EXPORT(Matvec);
+HWY_EXPORT(MatvecOne);
 HWY_EXPORT(RankOne);
 HWY_EXPORT(LaneSum);
 HWY_EXPORT(AddProduct);
-HWY_EXPORT(MixtureExp);
+HWY_EXPORT(AddLaneSums);
+HWY_EXPORT(Softmax);
+HWY_EXPORT(ExpScores);
+HWY_EXPORT(Multiply);
 
 std::string instruction_set() {
   const std::int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
@@ -200,6 +245,10 @@ void matvec(const double* A, int rows, int cols, In x, Out y) {
   HWY_DYNAMIC_DISPATCH(Matvec)(A, rows, cols, x.p, y.p, y.lanes);
 }
 
+void matvec(const double* A, int rows, int cols, const double* x, double* y) {
+  HWY_DYNAMIC_DISPATCH(MatvecOne)(A, rows, cols, x, y);
+}
+
 void rank_one(In s, In y, double eps, Out out) {
   HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y.p, s.rows, y.width, eps, out.p, out.lanes);
 }
@@ -224,8 +273,18 @@ void add_product(In psi, In g, int count, double* M) {
   HWY_DYNAMIC_DISPATCH(AddProduct)(psi.p, psi.rows, g.p, g.rows, count, M);
 }
 
-void mixture_exp(Out rows, const double* bias, const double* weight, In shift, Out Z) {
-  HWY_DYNAMIC_DISPATCH(MixtureExp)(rows.p, rows.rows, bias, weight, shift.p, Z.p, Z.lanes);
+void add_lane_sums(In rows, int count, double* sums) {
+  HWY_DYNAMIC_DISPATCH(AddLaneSums)(rows, count, sums);
+}
+
+void softmax(Out rows, const double* bias) { HWY_DYNAMIC_DISPATCH(Softmax)(rows, bias); }
+
+void exp_scores(const double* W, int rows, int cols, const double* x, double* out) {
+  HWY_DYNAMIC_DISPATCH(ExpScores)(W, rows, cols, x, out);
+}
+
+void multiply(const double* from, double factor, std::size_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(Multiply)(from, factor, count, to);
 }
 
 }  // namespace kernels

@@ -3,6 +3,7 @@
 // on threads or ranks.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ namespace kernels {
 // per agent.
 void matvec(const double* A, int rows, int cols, In x, Out y);
 
+// y = A x for one column x.
+void matvec(const double* A, int rows, int cols, const double* x, double* y);
+
 // (I + eps s s') y in every lane; y may be shared by all agents.
 void rank_one(In s, In y, double eps, Out out);
 
@@ -34,9 +38,18 @@ double lane_sum(const double* x, int count);
 // M[p][d] += sum over the first `count` lanes of psi[p] g[d].
 void add_product(In psi, In g, int count, double* M);
 
-// rows[e] <- exp(rows[e] + bias[e] - shift) and Z = sum_e weight[e] rows[e]: the numerators and
-// denominators of a mixture's density ratios. `shift` and `Z` are one row each.
-void mixture_exp(Out rows, const double* bias, const double* weight, In shift, Out Z);
+// The same of every row, added to sums[r].
+void add_lane_sums(In rows, int count, double* sums);
+
+// rows[e] <- exp(rows[e] + bias[e]), divided by their sum over e, in every lane.
+void softmax(Out rows, const double* bias);
+
+// out[c] = exp(y[c] - max y) with y = x'W, W being rows x cols, row major, each row and `out` padded
+// to lanes_to_write(cols) numbers.
+void exp_scores(const double* W, int rows, int cols, const double* x, double* out);
+
+// to = factor from, of `count` numbers.
+void multiply(const double* from, double factor, std::size_t count, double* to);
 
 }  // namespace kernels
 }  // namespace affpcl

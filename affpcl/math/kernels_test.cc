@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -157,54 +158,93 @@ TEST_P(Kernels, AddProductAfterALargerOne) {
   }
 }
 
-TEST_P(Kernels, MixtureExp) {
-  // Logits from far below what exp can show to far above; each in a lane of its own.
-  std::vector<double> logits = {-1e300, -1e6, -746, -720, -708, -700, -37, -1, -1e-9,
-                                0,      1e-9, 0.5,  1,    2.5,  37,   300, 700};
-  for (int i = 0; static_cast<int>(logits.size()) < kLanes - 1; ++i)
-    logits.push_back(-20 + 0.83 * i);
-  for (int p : {1, 2, 7}) {
-    const Buffer rows(static_cast<std::size_t>(p) * kLanes), shift(kLanes), Z(kLanes);
-    std::vector<double> bias, weight;
-    for (int e = 0; e < p; ++e) bias.push_back(-0.25 * e), weight.push_back(1.0 / (1 + e));
-    for (int l = 0; l < kLanes; ++l) {
-      shift.data()[l] = l % 5 - 2;
-      for (int e = 0; e < p; ++e)
-        out(rows).row(e)[l] = l == kLanes - 1 ? kNaN : logits[static_cast<std::size_t>(l)];
-    }
-    const auto wanted = [&](int e, int l) {
-      const double logit =
-          (logits[static_cast<std::size_t>(l)] + bias[static_cast<std::size_t>(e)]) -
-          shift.data()[l];
-      return std::exp(std::min(logit, 700.0));
-    };
-    kernels::mixture_exp(out(rows), bias.data(), weight.data(), in(shift), out(Z));
-    for (int l = 0; l < kLanes - 1; ++l) {
-      double z = 0;
-      for (int e = 0; e < p; ++e) {
-        const double got = out(rows).row(e)[l], want = wanted(e, l);
-        // Four units in the last place; below the smallest normal number it may be zero.
-        ASSERT_NEAR(got, want, 4 * 2.3e-16 * want + 2.3e-308)
-            << "logit " << logits[static_cast<std::size_t>(l)];
-        ASSERT_GE(got, 0);
-        z += weight[static_cast<std::size_t>(e)] * got;
+TEST_P(Kernels, MatvecOfOneColumn) {
+  for (int rows : kDims)
+    for (int cols : kDims) {
+      const std::vector<double> A = matrix(rows, cols);
+      std::vector<double> x, y(static_cast<std::size_t>(rows) + 1, 77);
+      for (int c = 0; c < cols; ++c) x.push_back(entry(c, 0, 1));
+      kernels::matvec(A.data(), rows, cols, x.data(), y.data());
+      for (int r = 0; r < rows; ++r) {
+        double want = 0;
+        for (int c = 0; c < cols; ++c) want += entry(r, c, 3) * x[static_cast<std::size_t>(c)];
+        ASSERT_EQ(y[static_cast<std::size_t>(r)], want) << rows << " x " << cols;
       }
-      ASSERT_NEAR(Z.data()[l], z, 1e-14 * z + 2.3e-308);
-      ASSERT_TRUE(std::isfinite(Z.data()[l]));
+      ASSERT_EQ(y.back(), 77);
     }
+}
+
+TEST_P(Kernels, AddLaneSums) {
+  for (int count = 1; count <= kLanes; ++count) {
+    const Buffer x = block(3, count, 5);
+    double sums[] = {1, 2, 3, 4};
+    kernels::add_lane_sums(in(x), count, sums);
+    for (int r = 0; r < 3; ++r) {
+      double want = r + 1;
+      for (int l = 0; l < count; ++l) want += in(x).at(r, l);
+      ASSERT_EQ(sums[r], want) << count;
+    }
+    ASSERT_EQ(sums[3], 4);
   }
 }
 
-TEST_P(Kernels, MixtureExpNeverOverflows) {
-  const Buffer rows(3 * kLanes), shift(kLanes), Z(kLanes);
-  const double bias[] = {0, 0, 0}, weight[] = {0.5, 0.25, 0.25};
-  for (int l = 0; l < kLanes; ++l)
-    for (int e = 0; e < 3; ++e) out(rows).row(e)[l] = std::pow(10.0, 2 + l % 20) * (e + 1);
-  kernels::mixture_exp(out(rows), bias, weight, in(shift), out(Z));
-  for (int l = 0; l < kLanes; ++l) {
-    EXPECT_TRUE(std::isfinite(Z.data()[l]));
-    for (int e = 0; e < 3; ++e) EXPECT_LE(out(rows).row(e)[l], Z.data()[l] * 4.0000001);
+TEST_P(Kernels, Multiply) {
+  for (std::size_t count = 0; count <= 37; ++count) {
+    std::vector<double> x(count + 1), y(count + 1, 77);
+    for (std::size_t k = 0; k < count; ++k) x[k] = entry(static_cast<int>(k), 1, 2);
+    kernels::multiply(x.data(), 0.5, count, y.data());
+    for (std::size_t k = 0; k < count; ++k) ASSERT_EQ(y[k], 0.5 * x[k]);
+    ASSERT_EQ(y[count], 77);
   }
+}
+
+TEST_P(Kernels, Softmax) {  // shares of exponentials, from far below what exp can show to far above
+  for (int p : {1, 2, 7})
+    for (const double size : {1e-9, 1.0, 40.0, 1e4, 1e300}) {
+      const Buffer rows(static_cast<std::size_t>(p) * kLanes);
+      std::vector<double> bias;
+      for (int e = 0; e < p; ++e) {
+        bias.push_back(-0.25 * e);
+        for (int l = 0; l < kLanes; ++l)
+          out(rows).row(e)[l] = l == kLanes - 1 ? kNaN : size * entry(e, l, 1) / 9;
+      }
+      const Buffer before(static_cast<std::size_t>(p) * kLanes);
+      copy(in(rows), out(before));
+      kernels::softmax(out(rows), bias.data());
+      for (int l = 0; l < kLanes - 1; ++l) {
+        double most = -HUGE_VAL, sum = 0;
+        const auto logit = [&](int e) {
+          return in(before).at(e, l) + bias[static_cast<std::size_t>(e)];
+        };
+        for (int e = 0; e < p; ++e) most = std::max(most, logit(e));
+        for (int e = 0; e < p; ++e) sum += std::exp(logit(e) - most);
+        for (int e = 0; e < p; ++e) {
+          const double want = std::exp(logit(e) - most) / sum;
+          ASSERT_NEAR(in(rows).at(e, l), want, 1e-15 * p * want + 1e-300) << "size " << size;
+        }
+      }
+    }
+}
+
+TEST_P(Kernels, ExpScores) {
+  for (int rows : {1, 2, 5, 20})
+    for (int cols : {1, 3, 5, 8, 9, 17}) {
+      const int stride = lanes_to_write(cols);
+      std::vector<double> W(static_cast<std::size_t>(rows * stride)), x,
+          got(static_cast<std::size_t>(stride)), y(static_cast<std::size_t>(cols));
+      for (int r = 0; r < rows; ++r) {
+        x.push_back(-1 - 0.25 * r);  // scores below 0, where the padding's would be
+        for (int c = 0; c < cols; ++c)
+          y[static_cast<std::size_t>(c)] +=
+              (W[static_cast<std::size_t>(r * stride + c)] = 300 + entry(r, c, 1)) * x.back();
+      }
+      kernels::exp_scores(W.data(), rows, cols, x.data(), got.data());
+      const double most = *std::max_element(y.begin(), y.end());
+      for (std::size_t c = 0; c < y.size(); ++c) {
+        const double want = std::exp(y[c] - most);
+        ASSERT_NEAR(got[c], want, 1e-12 * want + 1e-300) << rows << " x " << cols;
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Kernels,

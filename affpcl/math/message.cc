@@ -5,9 +5,9 @@
 namespace affpcl {
 
 void Message::add(Field field, In rows) const {
-  for (int r = 0; r < field.rows; ++r)
-    leaf_[field.at + r] +=
-        rows.width == 1 ? rows.p[r] * lanes_.count : kernels::lane_sum(rows.row(r), lanes_.count);
+  if (rows.width == kLanes)
+    return kernels::add_lane_sums({rows.p, field.rows}, lanes_.count, leaf_ + field.at);
+  for (int r = 0; r < field.rows; ++r) leaf_[field.at + r] += rows.p[r] * lanes_.count;
 }
 
 void Message::add(Product product, In psi, In g) const {

@@ -158,20 +158,21 @@ void Gaussian::draw(const Draw& draw, Agents world, Out s) const {
   add_scaled(s, 1, mean(world.lanes));
 }
 
-void Gaussian::base(const std::vector<double>& matrix, In x, Out y) const {
+In Gaussian::base(const std::vector<double>& matrix, In x, Out space) const {
   const int d = config_.dim;
-  if (x.width == kLanes) return kernels::matvec(matrix.data(), d, d, x, y);
-  for (int r = 0; r < d; ++r) {
-    double sum = 0;
-    for (int c = 0; c < d; ++c) sum += matrix[static_cast<std::size_t>(r * d + c)] * x.p[c];
-    std::fill_n(y.row(r), kLanes, sum);
+  if (x.width == kLanes) {
+    kernels::matvec(matrix.data(), d, d, x, space);
+    return space;
   }
+  thread_local std::vector<double> column;
+  column.resize(static_cast<std::size_t>(d));
+  kernels::matvec(matrix.data(), d, d, x.p, column.data());
+  return {column.data(), d, 1};
 }
 
 // Never forms A(s): (I + eps ss') A_base x = y + eps s (s'y), y = A_base x.
 void Gaussian::apply(Lanes, In s, In x, Out Ax) const {
-  base(A_base_, x, Ax);
-  kernels::rank_one(s, Ax, config_.eps_A, Ax);
+  kernels::rank_one(s, base(A_base_, x, Ax), config_.eps_A, Ax);
 }
 
 void Gaussian::objective(Lanes lanes, In s, Out b) const {
@@ -180,8 +181,7 @@ void Gaussian::objective(Lanes lanes, In s, Out b) const {
 }
 
 void Gaussian::Phi(Lanes, In s, In theta, Out bhat) const {
-  base(Phi_base_, theta, bhat);
-  kernels::rank_one(s, bhat, config_.eps_b, bhat);
+  kernels::rank_one(s, base(Phi_base_, theta, bhat), config_.eps_b, bhat);
 }
 
 void Gaussian::known(Lanes lanes, In s, Out b0) const {
@@ -190,14 +190,13 @@ void Gaussian::known(Lanes lanes, In s, Out b0) const {
 
 // E ss' = I + m m'.
 void Gaussian::mean_apply(Lanes lanes, In x, Out Ax) const {
-  base(A_base_, x, Ax);
-  kernels::rank_one(mean(lanes), Ax, config_.eps_A / (1 + config_.eps_A), Ax);
+  kernels::rank_one(mean(lanes), base(A_base_, x, Ax), config_.eps_A / (1 + config_.eps_A), Ax);
   for (int i = 0; i < Ax.rows * kLanes; ++i) Ax.p[i] *= 1 + config_.eps_A;
 }
 
 void Gaussian::mean_Phi(Lanes lanes, In theta, Out bhat) const {
-  base(Phi_base_, theta, bhat);
-  kernels::rank_one(mean(lanes), bhat, config_.eps_b / (1 + config_.eps_b), bhat);
+  kernels::rank_one(mean(lanes), base(Phi_base_, theta, bhat), config_.eps_b / (1 + config_.eps_b),
+                    bhat);
   for (int i = 0; i < bhat.rows * kLanes; ++i) bhat.p[i] *= 1 + config_.eps_b;
 }
 

@@ -53,7 +53,8 @@ class Gaussian final : public Problem {
   std::vector<double> theta(std::int64_t agent) const override;
 
  private:
-  void base(const std::vector<double>& matrix, In x, Out y) const;  // y = matrix x, x shared or not
+  // matrix x: in `space`, or in one column where all agents share x.
+  In base(const std::vector<double>& matrix, In x, Out space) const;
   double mean_square(const std::vector<double>& matrix, double eps) const;
 
   Config config_;

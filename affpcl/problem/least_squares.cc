@@ -10,7 +10,6 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
-#include "affpcl/problem/rank_one.h"
 
 namespace affpcl {
 namespace {

@@ -47,10 +47,8 @@ NormalDensities::NormalDensities(std::int64_t agents, int dim, std::vector<doubl
   for (std::int64_t e = 0; e < count; ++e) {
     const std::int64_t dealt = (agents - e + count - 1) / count;  // agents that have it
     weight_.push_back(static_cast<double>(dealt) / static_cast<double>(agents));
-    double square = 0;
-    for (int r = 0; r < dim; ++r) square += mean(e)[r] * mean(e)[r];
-    bias_.push_back(-0.5 * square);
   }
+  mixture_ = Mixture(dim, means_, weight_);
   for (std::int64_t i = 0; i < agents; ++i) {
     const Out m = mean_.block(i / kLanes)[Field{0, dim}];
     for (int r = 0; r < dim; ++r) m.row(r)[i % kLanes] = mean(environment(i))[r];
@@ -58,39 +56,40 @@ NormalDensities::NormalDensities(std::int64_t agents, int dim, std::vector<doubl
 }
 
 double NormalDensities::farthest() const {
-  return -2 * *std::min_element(bias_.begin(), bias_.end());
+  double most = 0;
+  for (std::int64_t e = 0; e < environments(); ++e) {
+    double square = 0;
+    for (int r = 0; r < dim_; ++r) square += mean(e)[r] * mean(e)[r];
+    most = std::max(most, square);
+  }
+  return most;
 }
 
-// rho^e(s) = exp(l_e) / sum_f w_f exp(l_f) with l_e = m_e's - |m_e|^2/2, shifted by the agent's own
-// logit so that the sum is at least w_own: no overflow, no floor, no pass for the maximum.
-void NormalDensities::mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const {
-  const In o{s.row(observed_.at), observed_.rows, s.width};
-  const Out shift = scratch.rows(1);
-  const In m = mean(lanes);
-  fill(shift, 0);
-  for (int r = 0; r < dim_; ++r)
-    for (int l = 0; l < shift.lanes; ++l)
-      shift.p[l] += m.row(r)[l] * (o.row(r)[l] - 0.5 * m.row(r)[l]);
-  kernels::matvec(means_.data(), numerators.rows, dim_, o, numerators);
-  kernels::mixture_exp(numerators, bias_.data(), weight_.data(), shift, Z);
+void NormalDensities::accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch,
+                                 double* M) const {
+  if (p() == 1) {  // one environment: rho = 1
+    const double one = 1;
+    return kernels::add_product(g, In{&one, 1, 1}, lanes.count, M);
+  }
+  mixture_.accumulate(observed(s), mean(lanes), g, lanes.count, precision, scratch, M);
 }
 
 void NormalDensities::accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const {
-  if (p() == 1) {  // one environment: rho = 1
-    const std::vector<double>& one = weight_;
-    return kernels::add_product(In{one.data(), 1, 1}, g, lanes.count, M);
-  }
-  const Out psi = scratch.rows(p()), Z = scratch.rows(1), scaled = scratch.rows(g.rows);
-  mixture(lanes, s, psi, Z, scratch);
-  for (int r = 0; r < g.rows; ++r)
-    for (int l = 0; l < scaled.lanes; ++l) scaled.row(r)[l] = g.at(r, l) / Z.p[l];
-  kernels::add_product(psi, scaled, lanes.count, M);
+  accumulate(lanes, s, g, Precision::kDouble, scratch, M);
+}
+
+void NormalDensities::accumulate_single(Lanes lanes, In s, In g, Scratch& scratch,
+                                        double* M) const {
+  accumulate(lanes, s, g, Precision::kSingle, scratch, M);
 }
 
 void NormalDensities::correct(Lanes lanes, const double* M, Out rg) const {
-  for (int l = 0; l < lanes.count; ++l) {
-    const double* row = M + environment(lanes.first + l) * rg.rows;
-    for (int r = 0; r < rg.rows; ++r) rg.row(r)[l] = row[r];
+  for (int r = 0; r < rg.rows; ++r, M += environments()) {
+    std::int64_t e = environment(lanes.first);
+    for (int l = 0; l < lanes.count; ++l) {
+      rg.row(r)[l] = M[e];
+      if (++e == environments()) e = 0;
+    }
   }
 }
 
@@ -104,10 +103,7 @@ double NormalDensities::tv(std::int64_t i, std::int64_t j) const {
 
 void NormalDensities::own(Lanes lanes, In s, Scratch& scratch, Out rho) const {
   if (p() == 1) return fill(rho, 1);
-  const Out psi = scratch.rows(p()), Z = scratch.rows(1);
-  mixture(lanes, s, psi, Z, scratch);
-  for (int l = 0; l < lanes.count; ++l)
-    rho.p[l] = psi.row(static_cast<int>(environment(lanes.first + l)))[l] / Z.p[l];
+  mixture_.own_ratio(observed(s), mean(lanes), lanes.count, scratch, rho);
 }
 
 }  // namespace affpcl

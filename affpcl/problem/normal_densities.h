@@ -1,10 +1,12 @@
 // Densities of environments mu^e = N(m_e, I), dealt out to the agents in turn: psi holds one ratio
-// rho^e for every environment, and eta^i picks the agent's own. psi is never stored.
+// rho^e for every environment, and eta^i picks the agent's own. psi is never stored. M is kept as d
+// x p: an agent's column.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "affpcl/math/mixture.h"
 #include "affpcl/problem/problem.h"
 
 namespace affpcl {
@@ -36,6 +38,8 @@ class NormalDensities final : public Densities {
   double farthest() const;  // the largest |m_e|^2
 
   int p() const override { return static_cast<int>(weight_.size()); }
+  bool has_single() const override { return true; }
+  void accumulate_single(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
   void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
   void correct(Lanes lanes, const double* M, Out rg) const override;
   double tv(std::int64_t i, std::int64_t j) const override;
@@ -43,14 +47,15 @@ class NormalDensities final : public Densities {
 
  private:
   std::int64_t environment(std::int64_t agent) const { return agent % environments(); }
-  // exp(logit_e - own logit) for every environment and their weighted sum.
-  void mixture(Lanes lanes, In s, Out numerators, Out Z, Scratch& scratch) const;
+  void accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch, double* M) const;
+  In observed(In s) const { return {s.row(observed_.at), observed_.rows, s.width}; }
 
   int dim_ = 0;
   Field observed_;
-  std::vector<double> means_;          // [environments][dim]
-  std::vector<double> bias_, weight_;  // -|m_e|^2/2 and the share of agents, per environment
-  Store mean_;                         // m_i, per agent
+  std::vector<double> means_;   // [environments][dim]
+  std::vector<double> weight_;  // the share of agents, per environment
+  Mixture mixture_;             // of the environments: mu^0
+  Store mean_;                  // m_i, per agent
 };
 
 }  // namespace affpcl

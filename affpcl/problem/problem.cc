@@ -142,6 +142,9 @@ void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
 double Problem::probability(std::int64_t, int) const { lacking("finite outcomes"); }
 void Problem::outcome(Lanes, int, Out) const { lacking("finite outcomes"); }
 void Occupancy::visit(Lanes, In, Out) const { lacking("counted states"); }
+void Densities::accumulate_single(Lanes, In, In, Scratch&, double*) const {
+  lacking("densities in single precision");
+}
 double Densities::tv(std::int64_t, std::int64_t) const { return std::nan(""); }
 double Problem::G_A() const { lacking("bound on A"); }
 double Problem::G_Phi() const { lacking("bound on Phi"); }

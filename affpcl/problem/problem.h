@@ -41,6 +41,9 @@ class Densities {
   virtual int p() const = 0;
   // M (p x d) += sum_j psi(s_j) g_j'
   virtual void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const = 0;
+  // The same with a kernel in single precision, where there is one.
+  virtual bool has_single() const { return false; }
+  virtual void accumulate_single(Lanes lanes, In s, In g, Scratch& scratch, double* M) const;
   // rg^i = M' eta^i
   virtual void correct(Lanes lanes, const double* M, Out rg) const = 0;
   // Total variation distance of mu^i and mu^j; NaN where there is no closed form.

@@ -89,7 +89,7 @@ class Sarsa::Law final : public Occupancy {
   void law(Lanes lanes, In x, In visits, Scratch& scratch, Out q) const override {
     const int S = problem_.config_.states, A = problem_.config_.actions, n = lanes.count;
     const Out pi = scratch.rows(S * A);
-    problem_.policies(x, scratch, pi);
+    problem_.policies(x, pi);
     if (!exact_) {
       for (int c = 0; c < S * A; ++c)
         for (int l = 0; l < n; ++l) q.row(c)[l] = visits.row(c / A)[l] * pi.row(c)[l];
@@ -215,7 +215,12 @@ Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) 
   }
   cooled_ = basis_.phi;
   for (double& x : cooled_) x /= config.temperature;
-  zeros_.assign(at(A), 0.0), ones_.assign(at(A), 1.0);
+  zeros_.assign(at(A), 0.0);
+  const int padded = lanes_to_write(A);
+  scores_.assign(at(std::int64_t{S} * config.dim * padded), 0.0);
+  for (int c = 0; c < C; ++c)
+    for (int r = 0; r < config.dim; ++r)
+      scores_[at((c / A * config.dim + r) * padded + c % A)] = cooled_[at(c * config.dim + r)];
   kernels_ = Store(C * S, n);
   for (std::int64_t i = 0; i < n; ++i)
     for (int c = 0; c < C * S; ++c)
@@ -256,16 +261,11 @@ double Sarsa::value(int cell, const double* x) const {
 }
 
 // pi(a|o) of every agent's x at every state, [states * actions] rows.
-void Sarsa::policies(In x, Scratch& scratch, Out pi) const {
+void Sarsa::policies(In x, Out pi) const {
   const int A = config_.actions;
-  const Out Z = scratch.rows(1);
   kernels::matvec(cooled_.data(), cells(), config_.dim, x, pi);
-  for (int o = 0; o < config_.states; ++o) {
-    const Out q{pi.row(o * A), A, pi.lanes};
-    kernels::mixture_exp(q, zeros_.data(), ones_.data(), {q.p, 1}, Z);  // against the first action
-    for (int a = 0; a < A; ++a)
-      for (int l = 0; l < pi.lanes; ++l) q.row(a)[l] /= Z.p[l];
-  }
+  for (int o = 0; o < config_.states; ++o)
+    kernels::softmax({pi.row(o * A), A, pi.lanes}, zeros_.data());
 }
 
 void Sarsa::policy(int state, const double* x, double* pi) const {
@@ -275,10 +275,12 @@ void Sarsa::policy(int state, const double* x, double* pi) const {
 }
 
 int Sarsa::act(int state, const double* x, double u) const {
-  double pi[kMost];
-  policy(state, x, pi);
+  double w[kMost];  // pi up to a factor
+  kernels::exp_scores(score_weights(state), config_.dim, config_.actions, x, w);
+  double all = 0;
+  for (int a = 0; a < config_.actions; ++a) all += w[a];
   int a = 0;
-  for (double sum = pi[0]; a < config_.actions - 1 && u >= sum; sum += pi[a]) ++a;
+  for (double sum = w[0]; a < config_.actions - 1 && u * all >= sum; sum += w[a]) ++a;
   return a;
 }
 

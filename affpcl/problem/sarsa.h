@@ -74,7 +74,11 @@ class Sarsa final : public Problem {
            static_cast<int>(s.row(kAction)[lane]);
   }
   double value(int cell, const double* x) const;  // phi' x
-  void policies(In x, Scratch& scratch, Out pi) const;
+  void policies(In x, Out pi) const;
+  const double* score_weights(int state) const {
+    return scores_.data() +
+           static_cast<std::ptrdiff_t>(state) * config_.dim * lanes_to_write(config_.actions);
+  }
   void policy(int state, const double* x, double* pi) const;  // [actions]
   int act(int state, const double* x, double u) const;        // the action that u chooses
   void error(Error which, Lanes lanes, In x, double* row) const;
@@ -86,7 +90,8 @@ class Sarsa final : public Problem {
   std::vector<std::vector<double>> cumulative_;  // of P^i
   Store kernels_;                                // the same as rows, P^i(o'|o, a)
   std::vector<double> cooled_;                   // phi / temperature
-  std::vector<double> zeros_, ones_;             // one per action
+  std::vector<double> scores_;                   // the same, [states][d][actions, padded to 8]
+  std::vector<double> zeros_;                    // one per action
   std::vector<double> R0_;                       // [cells], mean over agents
   Store q_target_;                               // per agent: theta_q, d rows
   std::vector<std::vector<double>> q_star_;      // [agents][cells]

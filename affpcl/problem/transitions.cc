@@ -1,7 +1,5 @@
 #include "affpcl/problem/transitions.h"
 
-#include "affpcl/problem/rank_one.h"
-
 namespace affpcl {
 
 void Transitions::declare(Layout&, Layout& sample) const {

@@ -2,20 +2,41 @@
 
 #include <algorithm>
 
+#ifndef AFFPCL_RANDOM_STREAMS_SOURCE
+#define AFFPCL_RANDOM_STREAMS_SOURCE
+namespace affpcl {
+
+// Where a number comes from, but for the agent and the block of its index.
+struct Source {
+  Source(const Key& key, Purpose what)
+      : replicate(key.replicate), step(key.step), purpose(static_cast<std::uint32_t>(what)) {
+    auto k0 = static_cast<std::uint32_t>(key.seed);
+    auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
+    for (auto& pair : keys) {
+      pair[0] = k0, pair[1] = k1;
+      k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+  }
+  std::uint64_t keys[10][2];  // of Philox's rounds
+  std::uint32_t replicate, step, purpose;
+};
+
+}  // namespace affpcl
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "affpcl/random/streams.cc"
 #include <hwy/foreach_target.h>  // NOLINT
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
+#include "affpcl/math/elementary-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Philox4x32-10 with each 32-bit word in a 64-bit lane, so that a multiply is one instruction.
+// Philox4x32-10 with each 32-bit word in a 64-bit lane, so that a multiply is one instruction. What
+// is in the upper half of a lane is of no account.
 template <class D>
 struct Words {
   hn::Vec<D> c0, c1, c2, c3;
@@ -26,7 +47,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> MulLow(D d, hn::Vec<D> a, hn::Vec<D> b) {
 #if HWY_TARGET == HWY_SCALAR
   (void)d;
-  return hn::Vec<D>(a.raw * b.raw);
+  return hn::Vec<D>((a.raw & 0xffffffffu) * (b.raw & 0xffffffffu));
 #else
   (void)d;
   const hn::Repartition<std::uint32_t, D> d32;
@@ -34,19 +55,16 @@ HWY_INLINE hn::Vec<D> MulLow(D d, hn::Vec<D> a, hn::Vec<D> b) {
 #endif
 }
 
-template <class D>
-HWY_INLINE Words<D> Philox(D d, Words<D> c, std::uint32_t k0, std::uint32_t k1) {
-  const auto low = hn::Set(d, 0xffffffffu);
+template <int U, class D>
+HWY_INLINE void Philox(D d, const Source& source, Words<D> (&c)[U]) {
   const auto m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
-  for (int round = 0; round < 10; ++round) {
-    const auto p0 = MulLow(d, c.c0, m0), p1 = MulLow(d, c.c2, m1);
-    const auto n0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c.c1), hn::Set(d, std::uint64_t{k0}));
-    const auto n2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c.c3), hn::Set(d, std::uint64_t{k1}));
-    c = {n0, hn::And(p1, low), n2, hn::And(p0, low)};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return c;
+  for (int round = 0; round < 10; ++round)
+    for (int i = 0; i < U; ++i) {
+      const auto p0 = MulLow(d, c[i].c0, m0), p1 = MulLow(d, c[i].c2, m1);
+      const auto n0 = hn::Xor3(hn::ShiftRight<32>(p1), c[i].c1, hn::Set(d, source.keys[round][0]));
+      const auto n2 = hn::Xor3(hn::ShiftRight<32>(p0), c[i].c3, hn::Set(d, source.keys[round][1]));
+      c[i] = {n0, p1, n2, p0};
+    }
 }
 
 // Two words to a uniform: 52 bits become the fraction of a number in [1, 2), minus one, plus half a
@@ -54,51 +72,67 @@ HWY_INLINE Words<D> Philox(D d, Words<D> c, std::uint32_t k0, std::uint32_t k1) 
 template <class D>
 HWY_INLINE auto ToUniform(D d, hn::Vec<D> hi, hn::Vec<D> lo) {
   const hn::RebindToFloat<D> df;
-  const auto bits = hn::ShiftRight<12>(hn::Or(hn::ShiftLeft<32>(hi), lo));
+  const auto low = hn::And(lo, hn::Set(d, 0xffffffffu));
+  const auto bits = hn::ShiftRight<12>(hn::Or(hn::ShiftLeft<32>(hi), low));
   const auto one_to_two = hn::BitCast(df, hn::Or(bits, hn::Set(d, 0x3FF0000000000000ull)));
   return hn::Sub(one_to_two, hn::Set(df, 1.0 - 0x1p-53));
 }
 
-// Fills row pairs (2b, 2b+1) of `count` agents from `first`. With a one-lane tag it is the scalar
-// stream.
-template <class D>
-void Fill(D d, std::uint64_t seed, std::uint32_t replicate, std::uint32_t step,
-          std::uint32_t purpose, std::uint32_t block, std::uint64_t first, int count, bool normal,
-          double* row0, double* row1) {
+// One vector of agents, from `first` on, at the pair of indices (2 block, 2 block + 1).
+struct Piece {
+  std::uint32_t block;
+  std::uint64_t first;
+  double *even, *odd;  // odd: nullptr where it is not wanted
+};
+
+// Several pieces at a time, for each is one long chain of operations. With a one-lane tag it is the
+// scalar stream.
+template <int U, class D>
+HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces) {
   const hn::RebindToFloat<D> df;
-  const int N = static_cast<int>(hn::Lanes(d));
-  for (int l = 0; l < count; l += N) {
-    Words<D> c;
-    c.c0 = hn::And(hn::Iota(d, first + static_cast<std::uint64_t>(l)), hn::Set(d, 0xffffffffu));
-    c.c1 = hn::Set(d, std::uint64_t{step});
-    c.c2 = hn::Set(d, std::uint64_t{replicate});
-    c.c3 = hn::Set(d, std::uint64_t{(purpose << 24) | block});
-    c = Philox(d, c, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
-    auto u = ToUniform(d, c.c1, c.c0), v = ToUniform(d, c.c3, c.c2);
+  Words<D> c[U];
+  for (int i = 0; i < U; ++i) {
+    c[i].c0 = hn::Iota(d, pieces[i].first);
+    c[i].c1 = hn::Set(d, std::uint64_t{source.step});
+    c[i].c2 = hn::Set(d, std::uint64_t{source.replicate});
+    c[i].c3 = hn::Set(d, std::uint64_t{(source.purpose << 24) | pieces[i].block});
+  }
+  Philox(d, source, c);
+  for (int i = 0; i < U; ++i) {
+    auto u = ToUniform(d, c[i].c1, c[i].c0), v = ToUniform(d, c[i].c3, c[i].c2);
     if (normal) {
-      const auto r = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), hn::Log(df, u)));
-      const auto angle = hn::Mul(v, hn::Set(df, 6.283185307179586476925));
-      u = hn::Mul(r, hn::Cos(df, angle));
-      v = hn::Mul(r, hn::Sin(df, angle));
+      const auto r = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), Log(df, u)));
+      hn::Vec<decltype(df)> sine, cosine;
+      SinCosTurn(df, v, sine, cosine);
+      u = hn::Mul(r, cosine);
+      v = hn::Mul(r, sine);
     }
-    hn::StoreU(u, df, row0 + l);
-    if (row1 != nullptr) hn::StoreU(v, df, row1 + l);
+    hn::StoreU(u, df, pieces[i].even);
+    if (pieces[i].odd != nullptr) hn::StoreU(v, df, pieces[i].odd);
   }
 }
 
-void FillBlock(std::uint64_t seed, std::uint32_t replicate, std::uint32_t step,
-               std::uint32_t purpose, std::uint32_t block, std::uint64_t first, int count,
-               bool normal, double* row0, double* row1) {
-  Fill(hn::ScalableTag<std::uint64_t>(), seed, replicate, step, purpose, block, first, count,
-       normal, row0, row1);
+void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, int count,
+               bool normal, Out rows) {
+  const hn::CappedTag<std::uint64_t, kLaneStep> d;
+  constexpr int U = 4;
+  Piece pieces[U];
+  int waiting = 0;
+  for (int r = 0; r < rows.rows; r += 2, ++block)
+    for (int l = 0; l < count; l += static_cast<int>(hn::Lanes(d))) {
+      pieces[waiting++] = {block, first + static_cast<std::uint64_t>(l), rows.row(r) + l,
+                           r + 1 < rows.rows ? rows.row(r + 1) + l : nullptr};
+      if (waiting < U) continue;
+      Fill<U>(d, source, normal, pieces);
+      waiting = 0;
+    }
+  for (int i = 0; i < waiting; ++i) Fill<1>(d, source, normal, pieces + i);
 }
 
-void FillOne(std::uint64_t seed, std::uint32_t replicate, std::uint32_t step, std::uint32_t purpose,
-             std::uint32_t block, std::uint64_t agent, bool normal, double* pair) {
-  double second[4];
-  Fill(hn::CappedTag<std::uint64_t, 1>(), seed, replicate, step, purpose, block, agent, 1, normal,
-       pair, second);
-  pair[1] = second[0];
+void FillOne(const Source& source, std::uint32_t block, std::uint64_t agent, bool normal,
+             double* pair) {
+  const Piece piece{block, agent, pair, pair + 1};
+  Fill<1>(hn::CappedTag<std::uint64_t, 1>(), source, normal, &piece);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -116,19 +150,15 @@ namespace {
 double one(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t index, bool normal) {
   double pair[4];
   HWY_DYNAMIC_DISPATCH(FillOne)
-  (key.seed, key.replicate, key.step, static_cast<std::uint32_t>(purpose), index / 2,
-   static_cast<std::uint64_t>(agent), normal, pair);
+  (Source(key, purpose), index / 2, static_cast<std::uint64_t>(agent), normal, pair);
   return pair[index % 2];
 }
 
 void block(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows,
            bool normal) {
-  const auto fill = HWY_DYNAMIC_DISPATCH(FillBlock);
-  const int count = std::min(rows.lanes, lanes_to_write(lanes.count));
-  for (int r = 0; r < rows.rows; r += 2)
-    fill(key.seed, key.replicate, key.step, static_cast<std::uint32_t>(purpose),
-         (first_index + static_cast<std::uint32_t>(r)) / 2, static_cast<std::uint64_t>(lanes.first),
-         count, normal, rows.row(r), r + 1 < rows.rows ? rows.row(r + 1) : nullptr);
+  HWY_DYNAMIC_DISPATCH(FillBlock)
+  (Source(key, purpose), first_index / 2, static_cast<std::uint64_t>(lanes.first),
+   std::min(rows.lanes, lanes_to_write(lanes.count)), normal, rows);
 }
 
 }  // namespace

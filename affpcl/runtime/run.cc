@@ -180,8 +180,7 @@ void Run::round(Group& group, Member& m, int steps) {
                                  agents, centre, Message(numbers, agents.lanes));
           });
         });
-    for (std::size_t k = 0; k < m.mean.size(); ++k)  // most of a one-hot product is 0
-      m.mean.data()[k] = total[k] == 0 ? 0 : total[k] / static_cast<double>(present);
+    kernels::multiply(total, 1 / static_cast<double>(present), m.mean.size(), m.mean.data());
     algorithm.centre(context(0), mean, centre);
   }
 

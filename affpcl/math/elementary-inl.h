@@ -1,0 +1,137 @@
+// exp, log and the sine and cosine of a turn, inlined into kernels. Highway's own (contrib/math)
+// are general; these are for the ranges that occur here and take about half the time. Bounds below
+// are tested over the range on every instruction set (elementary_test.cc).
+
+// Included once per instruction set: the guard toggles.
+#if defined(AFFPCL_MATH_ELEMENTARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef AFFPCL_MATH_ELEMENTARY_INL_H_
+#undef AFFPCL_MATH_ELEMENTARY_INL_H_
+#else
+#define AFFPCL_MATH_ELEMENTARY_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace affpcl {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// c0 + c1 x + c2 x^2 + …, by Horner's rule.
+template <class D>
+HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D>, hn::TFromD<D> last) {
+  return hn::Set(d, last);
+}
+template <class D, class... Rest>
+HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, hn::TFromD<D> first, Rest... rest) {
+  return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, first));
+}
+
+// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that neither
+// it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
+template <class T>
+inline constexpr T kLeastExponent = sizeof(T) == 8 ? -700 : -60;
+template <class T>
+inline constexpr T kMostExponent = sizeof(T) == 8 ? 700 : 85;
+
+template <class D>
+HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kDouble = sizeof(T) == 8;
+  constexpr int kFraction = kDouble ? 52 : 23;
+  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
+  constexpr T kLn2High = kDouble ? T(6.93147180369123816490e-01) : T(0x1.62e4p-1);
+  constexpr T kLn2Low = kDouble ? T(1.90821492927058770002e-10) : T(1.42860677e-6);
+  const hn::RebindToUnsigned<D> du;
+  const auto seen = hn::Ge(x, hn::Set(d, kLeastExponent<T>));
+  x = hn::Min(x, hn::Set(d, kMostExponent<T>));
+  // x = k ln 2 + r. Adding 1.5 * 2^52 rounds to the whole number k and leaves it in the low bits.
+  const auto shifted = hn::MulAdd(x, hn::Set(d, T(1.4426950408889634)), hn::Set(d, kMagic));
+  const auto k = hn::Sub(shifted, hn::Set(d, kMagic));
+  auto r = hn::NegMulAdd(k, hn::Set(d, kLn2High), x);
+  r = hn::NegMulAdd(k, hn::Set(d, kLn2Low), r);
+  // 1 + r + r^2 q(r), q fitted on |r| <= ln 2 / 2: to 1.3e-17 of exp in double, 8e-9 in float. Even
+  // and odd powers apart: two short chains instead of a long one.
+  const auto square = hn::Mul(r, r);
+  hn::Vec<D> even, odd;
+  if constexpr (kDouble) {
+    even = Polynomial(d, square, 1.0, 0.50000000000000010221, 0.041666666666624127873,
+                      0.0013888888917213716901, 2.4801521295954375131e-5, 2.7620088445409748161e-7);
+    odd = Polynomial(d, square, 1.0, 0.16666666666666667453, 0.0083333333333300618325,
+                     0.00019841269863053616878, 2.7557268459997064772e-6, 2.5100385495510319078e-8);
+  } else {
+    even = Polynomial(d, square, 1.0f, 0.5f, 0.0416665546172f, 0.00139261835877f);
+    odd = Polynomial(d, square, 1.0f, 0.166665769897f, 0.00836317905272f);
+  }
+  const auto exp_r = hn::MulAdd(odd, r, even);
+  const auto power = hn::ShiftLeft<kFraction>(hn::BitCast(du, shifted));  // times 2^k
+  return hn::IfThenElseZero(seen, hn::BitCast(d, hn::Add(hn::BitCast(du, exp_r), power)));
+}
+
+// log(x) to 2 units in the last place, for normal x > 0 (fdlibm's e_log.c).
+template <class D>
+HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> du;
+  // x = 2^k m with m in [sqrt(1/2), sqrt(2))
+  const std::uint64_t root_half = 0x3FE6A09E00000000;
+  const auto moved = hn::Add(hn::BitCast(du, x), hn::Set(du, 0x3FF0000000000000 - root_half));
+  const auto m = hn::BitCast(
+      d, hn::Add(hn::And(moved, hn::Set(du, 0x000FFFFFFFFFFFFF)), hn::Set(du, root_half)));
+  const auto k =
+      hn::Sub(hn::BitCast(d, hn::Or(hn::ShiftRight<52>(moved), hn::Set(du, 0x4330000000000000))),
+              hn::Set(d, 0x1p52 + 1023));
+  const auto f = hn::Sub(m, hn::Set(d, 1.0));
+  const auto s = hn::Div(f, hn::Add(hn::Set(d, 2.0), f));
+  const auto z = hn::Mul(s, s);
+  const auto R = hn::Mul(
+      z, Polynomial(d, z, 6.666666666666735130e-01, 3.999999999940941908e-01,
+                    2.857142874366239149e-01, 2.222219843214978396e-01, 1.818357216161805012e-01,
+                    1.531383769920937332e-01, 1.479819860511658591e-01));
+  const auto half_square = hn::Mul(hn::Mul(hn::Set(d, 0.5), f), f);
+  const auto low =
+      hn::MulAdd(k, hn::Set(d, 1.90821492927058770002e-10), hn::Mul(s, hn::Add(half_square, R)));
+  return hn::MulAdd(k, hn::Set(d, 6.93147180369123816490e-01),
+                    hn::Sub(f, hn::Sub(half_square, low)));
+}
+
+// sin(2 pi t) and cos(2 pi t) for t in [0, 1], each to 1.5 * 2^-52.
+template <class D>
+HWY_INLINE void SinCosTurn(D d, hn::Vec<D> t, hn::Vec<D>& sine, hn::Vec<D>& cosine) {
+  const hn::RebindToUnsigned<D> du;
+  // The nearest quarter turn, and what is left: exact.
+  const auto magic = hn::Set(d, 0x1.8p52);
+  const auto shifted = hn::MulAdd(t, hn::Set(d, 4.0), magic);
+  const auto left = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, 0.25), t);
+  const auto x = hn::Mul(left, hn::Set(d, 6.283185307179586476925));
+  const auto z = hn::Mul(x, x);
+  const auto small_sine =
+      hn::MulAdd(hn::Mul(x, z),
+                 Polynomial(d, z, -1.66666666666666324348e-01, 8.33333333332248946124e-03,
+                            -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                            -2.50507602534068634195e-08, 1.58969099521155010221e-10),
+                 x);
+  const auto small_cosine =
+      hn::MulAdd(z,
+                 Polynomial(d, z, -0.5, 4.16666666666666019037e-02, -1.38888888888741095749e-03,
+                            2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                            2.08757232129817482790e-09, -1.13596475577881948265e-11),
+                 hn::Set(d, 1.0));
+  // Odd quarters swap the two; quarters 2 and 3 turn the sine's sign, 1 and 2 the cosine's.
+  const auto quarter = hn::BitCast(du, shifted);
+  const auto one = hn::Set(du, 1);
+  const auto odd = hn::RebindMask(d, hn::Eq(hn::And(quarter, one), one));
+  const auto sign = hn::Set(du, 0x8000000000000000);
+  const auto sine_sign = hn::And(hn::ShiftLeft<62>(quarter), sign);
+  const auto cosine_sign = hn::And(hn::ShiftLeft<62>(hn::Add(quarter, one)), sign);
+  sine = hn::Xor(hn::IfThenElse(odd, small_cosine, small_sine), hn::BitCast(d, sine_sign));
+  cosine = hn::Xor(hn::IfThenElse(odd, small_sine, small_cosine), hn::BitCast(d, cosine_sign));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace affpcl
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target guard

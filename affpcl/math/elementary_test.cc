@@ -1,0 +1,122 @@
+// The bounds that elementary-inl.h states, over the range and on every instruction set, against
+// long double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "affpcl/math/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "affpcl/math/elementary_test.cc"
+#include <hwy/foreach_target.h>  // NOLINT
+#include <hwy/highway.h>
+
+#include "affpcl/math/elementary-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace affpcl {
+namespace HWY_NAMESPACE {
+
+template <class T>
+using One = hn::CappedTag<T, 1>;  // the same arithmetic as a whole vector's
+
+double ExpOf(double x) { return hn::GetLane(Exp(One<double>(), hn::Set(One<double>(), x))); }
+float ExpOfFloat(float x) { return hn::GetLane(Exp(One<float>(), hn::Set(One<float>(), x))); }
+double LogOf(double x) { return hn::GetLane(Log(One<double>(), hn::Set(One<double>(), x))); }
+void TurnOf(double t, double* sine, double* cosine) {
+  const One<double> d;
+  hn::Vec<One<double>> s, c;
+  SinCosTurn(d, hn::Set(d, t), s, c);
+  *sine = hn::GetLane(s), *cosine = hn::GetLane(c);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace affpcl
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace affpcl {
+
+HWY_EXPORT(ExpOf);
+HWY_EXPORT(ExpOfFloat);
+HWY_EXPORT(LogOf);
+HWY_EXPORT(TurnOf);
+
+namespace {
+
+constexpr double kUlp = std::numeric_limits<double>::epsilon();
+constexpr double kUlpF = std::numeric_limits<float>::epsilon();
+constexpr int kPoints = 200'000;
+
+class Elementary : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { use_instruction_set(GetParam()); }
+  void TearDown() override { use_instruction_set(""); }
+};
+
+TEST_P(Elementary, Exp) {
+  for (int k = 0; k <= kPoints; ++k) {
+    const double x = -700 + 1400.0 * k / kPoints;
+    const long double want = std::exp(static_cast<long double>(x));
+    ASSERT_LE(std::abs(HWY_DYNAMIC_DISPATCH(ExpOf)(x) - want), 2 * kUlp * want) << x;
+    const long double small = std::exp(static_cast<long double>(x / 1000));
+    ASSERT_LE(std::abs(HWY_DYNAMIC_DISPATCH(ExpOf)(x / 1000) - small), 2 * kUlp * small) << x;
+  }
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOf)(0), 1);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOf)(-700.1), 0);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOf)(-1e300), 0);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOf)(-HUGE_VAL), 0);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOf)(1e300), HWY_DYNAMIC_DISPATCH(ExpOf)(700));
+}
+
+TEST_P(Elementary, ExpOfFloat) {
+  for (int k = 0; k <= kPoints; ++k) {
+    const auto x = static_cast<float>(-60 + 145.0 * k / kPoints);
+    const double want = std::exp(static_cast<double>(x));
+    ASSERT_LE(std::abs(HWY_DYNAMIC_DISPATCH(ExpOfFloat)(x) - want), 2 * kUlpF * want) << x;
+  }
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOfFloat)(0), 1);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOfFloat)(-60.1f), 0);
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(ExpOfFloat)(-HUGE_VALF), 0);
+  EXPECT_TRUE(std::isfinite(HWY_DYNAMIC_DISPATCH(ExpOfFloat)(1e30f)));
+}
+
+TEST_P(Elementary, Log) {  // of uniforms in (0, 1), down to the least one, and above
+  for (int k = 1; k <= kPoints; ++k)
+    for (const double x : {k / (kPoints + 1.0), std::pow(2.0, -60.0 * k / kPoints),
+                           1 - std::pow(2.0, -52.0 * k / kPoints), 1 + 40.0 * k / kPoints}) {
+      if (x <= 0) continue;
+      const long double want = std::log(static_cast<long double>(x));
+      ASSERT_LE(std::abs(HWY_DYNAMIC_DISPATCH(LogOf)(x) - want), 2 * kUlp * std::abs(want)) << x;
+    }
+  EXPECT_EQ(HWY_DYNAMIC_DISPATCH(LogOf)(1), 0);
+}
+
+TEST_P(Elementary, SineAndCosineOfATurn) {
+  for (int k = 0; k <= kPoints; ++k) {
+    const double t = static_cast<double>(k) / kPoints;
+    double sine = 0, cosine = 0;
+    HWY_DYNAMIC_DISPATCH(TurnOf)(t, &sine, &cosine);
+    const long double angle = 2 * std::numbers::pi_v<long double> * t;
+    ASSERT_NEAR(sine, static_cast<double>(std::sin(angle)), 1.5 * kUlp) << t;
+    ASSERT_NEAR(cosine, static_cast<double>(std::cos(angle)), 1.5 * kUlp) << t;
+  }
+  for (int quarter = 0; quarter <= 4; ++quarter) {  // exact where it can be
+    double sine = 9, cosine = 9;
+    HWY_DYNAMIC_DISPATCH(TurnOf)(quarter / 4.0, &sine, &cosine);
+    EXPECT_EQ(sine, quarter == 1 ? 1 : quarter == 3 ? -1 : 0);
+    EXPECT_EQ(cosine, quarter % 4 == 0 ? 1 : quarter == 2 ? -1 : 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Elementary,
+                         ::testing::ValuesIn(available_instruction_sets()),
+                         [](const auto& set) { return set.param; });
+
+}  // namespace
+}  // namespace affpcl
+#endif
