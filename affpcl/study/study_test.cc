@@ -78,6 +78,36 @@ void expect_same(const Estimate& a, const Estimate& b) {
   EXPECT_DOUBLE_EQ(a.hi, b.hi);
 }
 
+// For pairing two results: the errors of the replicates, by number.
+TEST(RunStudy, KeepsTheErrorOfEachReplicate) {
+  const StudyResult r = run(study({"run.first=7", "run.replicates=3"}));
+  const SettingResult& s = r.settings.front();
+  EXPECT_EQ(s.numbers, (std::vector<std::int64_t>{7, 8, 9}));
+  for (const MethodResult& m : s.methods) {
+    ASSERT_EQ(m.by_replicate.size(), 3u);
+    EXPECT_EQ(estimate(m.by_replicate).mean, m.mse.mean);
+  }
+  EXPECT_EQ(s.methods[0].kind, "affpcl");
+}
+
+TEST(RunStudy, KnowsHowFarAgentsAreFromTheCentre) {
+  const std::vector<std::string> same = {"problem.delta_env=0.0", "problem.delta_obj=0.0"};
+  const StudyResult alike = run(study(same));
+  for (double distance : alike.settings.front().distance) EXPECT_NEAR(distance, 0, 1e-12);
+
+  const Study apart = study({"problem.delta_obj=0.5", "run.replicates=1"});
+  const Spec& spec = apart.settings.front().spec;
+  const auto problem = problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
+  const Truth& truth = *problem->truth();
+  const StudyResult far = run(apart);
+  ASSERT_EQ(far.settings.front().distance.size(), 6u);
+  for (int i = 0; i < 6; ++i) {
+    const In x = truth.x.block(0)[{0, 2}];
+    EXPECT_DOUBLE_EQ(far.settings.front().distance[static_cast<std::size_t>(i)],
+                     std::hypot(x.at(0, i) - truth.xc[0], x.at(1, i) - truth.xc[1]));
+  }
+}
+
 TEST(Study, SummarisesItsReplicates) {
   for (const char* redraw : {"system", "samples"}) {
     const Study s = study({std::string("problem.redraw=") + redraw});
