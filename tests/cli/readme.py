@@ -18,7 +18,7 @@ def run(*words):
 number = re.compile(r'-?\d+(?:\.\d+)?(?:e-?\d+)?')
 def same_table(name, mark, *words):
     block = next(b for b in re.findall(r'```\n(.*?)```', readme, re.S) if mark in b)
-    shown = [line for line in block.splitlines() if not line.startswith('results in')]
+    shown = [line for line in block.splitlines() if not line.startswith(('results in', 'page in'))]
     out = run(*words)
     check(f'{name} runs', out.returncode == 0, out.stderr)
     fresh = out.stdout.splitlines()
