@@ -13,6 +13,7 @@ std::string model_json(const Model& model);
 
 // From a file, or the model.json of a folder. BadInput, in one sentence, if it is something else.
 Model read_model(const std::string& path);
+Model parse_model(const std::string& text, const std::string& path);  // which complaints name
 
 // The summary.json of a fit.
 std::string fit_summary_json(const FitResult& result);

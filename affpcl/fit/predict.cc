@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <unordered_map>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
@@ -48,6 +47,61 @@ void put_field(std::string& out, std::string_view field, char separator) {
   out += '"';
 }
 
+}  // namespace
+
+RowPredictor::RowPredictor(const Model& model) : model_(model) {
+  mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
+  for (const AgentModel& a : model.agents) {
+    agents_[a.name] = &a;
+    for (std::size_t k = 0; k < mean_weights_.size(); ++k)
+      mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
+  }
+}
+
+const AgentModel* RowPredictor::agent(const std::string& name) const {
+  const auto known = agents_.find(name);
+  return known == agents_.end() ? nullptr : known->second;
+}
+
+const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const {
+  return agent == nullptr ? mean_weights_ : agent->weights;
+}
+
+const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
+  return agent == nullptr ? model_.channels[c].centre : agent->channels[c];
+}
+
+std::vector<double> RowPredictor::channels(const AgentModel* agent,
+                                           const std::vector<double>& x) const {
+  std::vector<double> all;
+  for (std::size_t c = 0; c < model_.channels.size(); ++c)
+    all.push_back(inner(channel(agent, c).x, x));
+  return all;
+}
+
+double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x) const {
+  if (model_.channels.size() == 1) return inner(channel(agent, 0).x, x);
+  return inner(weights(agent), channels(agent, x));
+}
+
+RowPredictor::Interval RowPredictor::interval(const AgentModel* agent,
+                                              const std::vector<double>& x) const {
+  std::vector<double> deviations;
+  for (std::size_t c = 0; c < model_.channels.size(); ++c)
+    deviations.push_back(std::sqrt(variance(channel(agent, c), x)));
+  const double deviation =
+      deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
+                            : deviations[0];
+  return {number(agent, x), normal_limit((1 - kConfidence) / 2) * deviation};
+}
+
+std::vector<double> RowPredictor::probabilities(const AgentModel* agent,
+                                                const std::vector<double>& x) const {
+  return class_probabilities(channels(agent, x), model_.encoding.classes.size());
+}
+
+namespace {
+
 struct Score {
   double n = 0, loss = 0, y1 = 0, y2 = 0, right = 0;
 };
@@ -55,14 +109,7 @@ struct Score {
 class Predictor {
  public:
   Predictor(const Model& model, Predictions& out)
-      : model_(model), e_(model.encoding), out_(out), x_(e_.dim(), 1.0) {
-    for (const AgentModel& a : model.agents) agents_[a.name] = &a;
-    for (const ChannelModel& c : model.channels) unseen_.push_back(&c.centre);
-    mean_weights_.assign(e_.outcomes.size(), 0.0);
-    for (const AgentModel& a : model.agents)
-      for (std::size_t k = 0; k < mean_weights_.size(); ++k)
-        mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
-  }
+      : rows_(model), e_(model.encoding), out_(out), x_(e_.dim(), 1.0) {}
 
   void file(const std::string& path, bool first, const std::vector<std::string>& header) {
     CsvReader reader(path);
@@ -140,8 +187,8 @@ class Predictor {
 
   void row(const CsvReader& reader, const std::vector<std::size_t>& at, const std::string& name,
            const std::vector<std::ptrdiff_t>& target, char separator) {
-    const auto known = agents_.find(name);
-    if (known == agents_.end()) {
+    const AgentModel* const known = rows_.agent(name);
+    if (known == nullptr) {
       ++out_.unseen_rows;
       if (++strangers_[name] == 1) out_.unseen.push_back(name);
     }
@@ -175,33 +222,19 @@ class Predictor {
       if (e_.classes.empty()) out_.csv += separator;
       return;
     }
-    const auto model = [&](std::size_t c) -> const LinearModel& {
-      return known == agents_.end() ? *unseen_[c] : known->second->channels[c];
-    };
-    std::vector<double> channels, deviations;
-    for (std::size_t c = 0; c < model_.channels.size(); ++c) {
-      channels.push_back(inner(model(c).x, x_));
-      deviations.push_back(std::sqrt(variance(model(c), x_)));
-    }
     if (e_.classes.empty()) {
-      const std::vector<double>& weights =
-          known == agents_.end() ? mean_weights_ : known->second->weights;
-      const bool weighs = channels.size() > 1;
-      const double y = weighs ? inner(weights, channels) : channels[0];
-      const double half =
-          normal_limit((1 - kConfidence) / 2) *
-          (weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise)) : deviations[0]);
+      const auto [y, half] = rows_.interval(known, x_);
       if (std::isnan(half)) {
         fmt::format_to(std::back_inserter(out_.csv), "{}{}{}", y, separator, separator);
         return;
       }
       fmt::format_to(std::back_inserter(out_.csv), "{}{}{}{}{}", y, separator, y - half, separator,
                      y + half);
-      if (const std::optional<double> t = truth(reader, target, weights))
+      if (const std::optional<double> t = truth(reader, target, rows_.weights(known)))
         score_.n += 1, score_.loss += (*t - y) * (*t - y), score_.y1 += *t, score_.y2 += *t * *t;
       return;
     }
-    const std::vector<double> p = class_probabilities(channels, e_.classes.size());
+    const std::vector<double> p = rows_.probabilities(known, x_);
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     put_field(out_.csv, e_.classes[top], separator);
     fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator, p[top]);
@@ -214,14 +247,11 @@ class Predictor {
         score_.n += 1, score_.loss -= std::log(p[c]), score_.right += c == top;
   }
 
-  const Model& model_;
+  RowPredictor rows_;
   const Encoding& e_;
   Predictions& out_;
   std::vector<double> x_;
-  std::unordered_map<std::string, const AgentModel*> agents_;
   std::unordered_map<std::string, std::int64_t> strangers_;
-  std::vector<const LinearModel*> unseen_;
-  std::vector<double> mean_weights_;
   Score score_;
 };
 
