@@ -14,7 +14,7 @@ demo:  ## build the command line program and run a small study with it
 	build/release/affpcl run examples/demo.toml --out build/demo --force
 
 test:  ## build everything, run all tests, then the mutants
-	@tools/setup
+	@tools/setup python
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)

@@ -3,6 +3,7 @@
 option(AFFPCL_CLI "Build the command line program affpcl" ${PROJECT_IS_TOP_LEVEL})
 option(AFFPCL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(AFFPCL_BENCH "Build the benchmarks, if Google Benchmark is found" OFF)
+option(AFFPCL_MODULE "Build the Python package's extension module, if nanobind is found" OFF)
 option(AFFPCL_WERROR "Warnings are errors" OFF)
 option(AFFPCL_COVERAGE "Count executed lines (target coverage_report, if gcovr is found)" OFF)
 set(AFFPCL_SANITIZE "" CACHE STRING "Sanitizers: empty, address, undefined, address,undefined or thread")
@@ -11,7 +12,7 @@ option(BUILD_SHARED_LIBS "Build libaffpcl as a shared library" OFF)
 
 # A misspelt option must not be ignored in silence.
 get_cmake_property(cache_names CACHE_VARIABLES)
-set(known CLI TESTS BENCH WERROR COVERAGE SANITIZE PYTHON)
+set(known CLI TESTS BENCH MODULE WERROR COVERAGE SANITIZE PYTHON)
 foreach(name IN LISTS cache_names)
   if(name MATCHES "^AFFPCL_(.+)$" AND NOT CMAKE_MATCH_1 IN_LIST known)
     list(JOIN known ", AFFPCL_" names)
