@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import affpcl
+from affpcl.studies import read_spec
 
 SPEC = {
     "problem": {"kind": "gaussian", "agents": 200, "dim": 10},
@@ -96,7 +97,7 @@ def main():
     program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 9
     with tempfile.TemporaryDirectory() as folder:
         spec = pathlib.Path(folder, "spec.toml")
-        spec.write_text(affpcl.run(SPEC, set={"run.replicates": 1}).spec.replace("replicates = 1", "replicates = 20"))
+        spec.write_text(read_spec(SPEC)[0], encoding="utf-8")
         compare("a study, affpcl.run against the command line", lambda: affpcl.run(spec, threads=1),
                 lambda: subprocess.run([program, "run", str(spec), "--quiet", "--threads", "1"], check=True), rounds)
     compare(f"a problem in Python (n = {AGENTS}, d = {DIM}, {STEPS} steps) against NumPy alone", by_engine, by_numpy, rounds)
