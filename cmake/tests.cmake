@@ -75,6 +75,17 @@ list(JOIN instrument " " consumer_flags)
 set_tests_properties(install PROPERTIES
   ENVIRONMENT "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER};CXXFLAGS=${consumer_flags}")
 
+# The Python package, as the build made it.
+if(TARGET _core AND AFFPCL_CLI AND NOT instrument)
+  file(GLOB python_tests CONFIGURE_DEPENDS python/tests/test_*.py)
+  foreach(script IN LISTS python_tests)
+    cmake_path(GET script STEM name)
+    affpcl_script_test(python_${name} ${Python_EXECUTABLE} -m pytest -q -p no:cacheprovider ${script})
+    set_tests_properties(python_${name} PROPERTIES
+      TIMEOUT 600 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};PYTHONPATH=${python_dir};PYTHONDONTWRITEBYTECODE=1;AFFPCL_PROGRAM=$<TARGET_FILE:affpcl_cli>")
+  endforeach()
+endif()
+
 find_program(GCOVR_PROGRAM gcovr)
 mark_as_advanced(GCOVR_PROGRAM)
 if(AFFPCL_COVERAGE AND GCOVR_PROGRAM)  # after ctest --preset coverage

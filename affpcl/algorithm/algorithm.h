@@ -97,7 +97,8 @@ struct MethodKind {
 // All methods, in the order `affpcl list` shows them.
 const std::vector<MethodKind>& method_kinds();
 const MethodKind& method_kind(
-    std::string_view name);             // BadInput if there is none, with a suggestion
-void add_method_kind(MethodKind kind);  // a method of one's own, from then on known everywhere
+    std::string_view name);  // BadInput if there is none, with a suggestion
+// A method of one's own, from then on known everywhere, in place of one of the same name.
+void add_method_kind(MethodKind kind);
 
 }  // namespace affpcl

@@ -37,7 +37,14 @@ const MethodKind& method_kind(std::string_view name) {
   throw BadInput(fmt::format("method.kind = \"{}\" is not known{}", name, hint(name, names)));
 }
 
-void add_method_kind(MethodKind kind) { registry().push_back(std::move(kind)); }
+void add_method_kind(MethodKind kind) {
+  for (MethodKind& known : registry())
+    if (known.name == kind.name) {
+      known = std::move(kind);
+      return;
+    }
+  registry().push_back(std::move(kind));
+}
 
 void start_agents(const Problem& problem, Agents agents, Field x) {
   for (int l = 0; l < agents.lanes.count; ++l) {

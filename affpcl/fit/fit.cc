@@ -153,6 +153,8 @@ LinearModel in_units(const std::vector<double>& x, const std::vector<double>& co
   if (keep_cov) {
     m.cov = cov;
     for (double& v : m.cov) v *= times * unit;
+    for (std::size_t r = 0; r < frame.d; ++r)  // to the bit, as a file holds it
+      for (std::size_t k = 0; k < r; ++k) m.cov[k * frame.d + r] = m.cov[r * frame.d + k];
   }
   m.s2 = s2 * unit;
   return m;

@@ -142,11 +142,17 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
 }  // namespace
 
 Frame build_frame(const FrameOptions& o) {
+  const std::vector<std::string> files = data_files(o.paths),
+                                 header = tables_header(files, o.beside);
+  Encoding encoding = begin_encoding(files, header, o);
+  Tables tables = read_tables(files, o.beside, columns_needed(header, o, encoding));
+  return build_frame(std::move(tables), std::move(encoding), o);
+}
+
+Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o) {
   Frame frame;
-  frame.files = data_files(o.paths);
-  const std::vector<std::string> header = tables_header(frame.files, o.beside);
-  Encoding& encoding = frame.encoding = begin_encoding(frame.files, header, o);
-  Tables tables = read_tables(frame.files, o.beside, columns_needed(header, o, encoding));
+  for (const DataTable& part : tables.parts) frame.files.push_back(part.path);
+  Encoding& encoding = frame.encoding = std::move(begun);
   RowAgents agents = row_agents(tables, encoding.agent_column);
   std::vector<char> keep(tables.rows, 1);
   const Target target = encode_target(tables, o, encoding, keep, frame.notes);

@@ -43,5 +43,7 @@ struct Frame {
 };
 
 Frame build_frame(const FrameOptions& options);
+// Of tables that are at hand, such as a program's arrays; the encoding says which column is what.
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options);
 
 }  // namespace affpcl

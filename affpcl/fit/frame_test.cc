@@ -48,6 +48,34 @@ TEST_F(FrameTest, FoldsShareTheRowsOfEveryAgent) {
   EXPECT_EQ(f.encoding.names(), (std::vector<std::string>{"intercept", "x", "z"}));
 }
 
+TEST_F(FrameTest, ATableAtHandIsAsGoodAsAFile) {
+  write_rows(33);
+  const Frame file = build_frame(options());
+  Tables tables{.parts = {{.path = "arrays", .rows = 33, .columns = {}, .line_breaks = {}}},
+                .first = {0},
+                .beside = {},
+                .rows = 33,
+                .columns = std::vector<Column>(4)};
+  const char* const names[] = {"agent", "x", "y", "z"};
+  for (std::size_t c = 0; c < 4; ++c) tables.columns[c].name = names[c];
+  tables.columns[0].type = Column::Type::kText;
+  tables.columns[0].levels = {"b", "a"};
+  for (int r = 0; r < 33; ++r) {
+    tables.columns[0].codes.push_back(r % 3 == 0 ? 0 : 1);
+    const int numbers[] = {r, r * r, 100 - 7 * r + r % 2};
+    for (std::size_t c = 0; c < 3; ++c) tables.columns[c + 1].numbers.push_back(numbers[c]);
+  }
+  Encoding encoding;
+  encoding.target = "y";
+  encoding.agent_column = "agent";
+  const Frame f = build_frame(std::move(tables), encoding, options());
+  EXPECT_EQ(f.agents, file.agents);
+  EXPECT_EQ(f.starts, file.starts);
+  EXPECT_EQ(f.X, file.X);
+  EXPECT_EQ(f.Y, file.Y);
+  EXPECT_EQ(f.files, std::vector<std::string>{"arrays"});
+}
+
 TEST_F(FrameTest, RowsStayAsTheyCameIfAsked) {
   write_rows(33);
   FrameOptions o = options();

@@ -180,7 +180,10 @@ Model read_model(const std::string& given) {
   std::error_code error;
   const std::string path =
       fs::is_directory(given, error) ? (fs::path(given) / "model.json").string() : given;
-  const std::string text = content_of(path);
+  return parse_model(content_of(path), path);
+}
+
+Model parse_model(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) {
     if (text.find(kFormat) != std::string::npos)

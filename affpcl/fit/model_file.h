@@ -13,6 +13,7 @@ std::string model_json(const Model& model);
 
 // From a file, or the model.json of a folder. BadInput, in one sentence, if it is something else.
 Model read_model(const std::string& path);
+Model parse_model(const std::string& text, const std::string& path);  // which complaints name
 
 // A whole file. BadInput if it cannot be read.
 std::string content_of(const std::string& path);

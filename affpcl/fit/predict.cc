@@ -49,6 +49,61 @@ void put_field(std::string& out, std::string_view field, char separator) {
   out += '"';
 }
 
+}  // namespace
+
+RowPredictor::RowPredictor(const Model& model) : model_(model) {
+  mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
+  for (const AgentModel& a : model.agents) {
+    agents_[a.name] = &a;
+    for (std::size_t k = 0; k < mean_weights_.size(); ++k)
+      mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
+  }
+}
+
+const AgentModel* RowPredictor::agent(const std::string& name) const {
+  const auto known = agents_.find(name);
+  return known == agents_.end() ? nullptr : known->second;
+}
+
+const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const {
+  return agent == nullptr ? mean_weights_ : agent->weights;
+}
+
+const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
+  return agent == nullptr ? model_.channels[c].centre : agent->channels[c];
+}
+
+std::vector<double> RowPredictor::channels(const AgentModel* agent,
+                                           const std::vector<double>& x) const {
+  std::vector<double> all;
+  for (std::size_t c = 0; c < model_.channels.size(); ++c)
+    all.push_back(inner(channel(agent, c).x, x));
+  return all;
+}
+
+double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x) const {
+  if (model_.channels.size() == 1) return inner(channel(agent, 0).x, x);
+  return inner(weights(agent), channels(agent, x));
+}
+
+RowPredictor::Interval RowPredictor::interval(const AgentModel* agent,
+                                              const std::vector<double>& x) const {
+  std::vector<double> deviations;
+  for (std::size_t c = 0; c < model_.channels.size(); ++c)
+    deviations.push_back(std::sqrt(variance(channel(agent, c), x)));
+  const double deviation =
+      deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
+                            : deviations[0];
+  return {number(agent, x), normal_limit((1 - kConfidence) / 2) * deviation};
+}
+
+std::vector<double> RowPredictor::probabilities(const AgentModel* agent,
+                                                const std::vector<double>& x) const {
+  return class_probabilities(channels(agent, x), model_.encoding.classes.size());
+}
+
+namespace {
+
 struct Score {
   double n = 0, loss = 0, y1 = 0, y2 = 0, right = 0;
 };
@@ -92,13 +147,7 @@ class Predictor {
  public:
   Predictor(const Model& model, const std::vector<std::string>& files,
             const std::vector<std::string>& beside)
-      : model_(model), e_(model.encoding), x_(e_.dim(), 1.0) {
-    for (const AgentModel& a : model.agents) agents_[a.name] = &a;
-    for (const ChannelModel& c : model.channels) unseen_.push_back(&c.centre);
-    mean_weights_.assign(e_.outcomes.size(), 0.0);
-    for (const AgentModel& a : model.agents)
-      for (std::size_t k = 0; k < mean_weights_.size(); ++k)
-        mean_weights_[k] += a.weights[k] / static_cast<double>(model.agents.size());
+      : rows_(model), e_(model.encoding), x_(e_.dim(), 1.0) {
     read(files, beside);
     if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files);
     if (echo_) separator_ = echo_->separator();
@@ -185,8 +234,8 @@ class Predictor {
   }
 
   void row(std::size_t r, const std::string& name) {
-    const auto known = agents_.find(name);
-    if (known == agents_.end()) {
+    const AgentModel* const known = rows_.agent(name);
+    if (known == nullptr) {
       ++out_.unseen_rows;
       if (++strangers_[name] == 1) out_.unseen.push_back(name);
     }
@@ -219,29 +268,17 @@ class Predictor {
       if (e_.classes.empty()) out_.csv += separator_;
       return;
     }
-    const auto model = [&](std::size_t c) -> const LinearModel& {
-      return known == agents_.end() ? *unseen_[c] : known->second->channels[c];
-    };
-    std::vector<double> channels, deviations;
-    for (std::size_t c = 0; c < model_.channels.size(); ++c) {
-      channels.push_back(inner(model(c).x, x_));
-      deviations.push_back(std::sqrt(variance(model(c), x_)));
-    }
     if (e_.classes.empty()) {
-      const std::vector<double>& weights =
-          known == agents_.end() ? mean_weights_ : known->second->weights;
-      const bool weighs = channels.size() > 1;
-      put_number(
-          r, weights, weighs ? inner(weights, channels) : channels[0],
-          weighs ? std::sqrt(weighed_variance(weights, deviations, model_.noise)) : deviations[0]);
+      put_number(r, rows_.weights(known), rows_.interval(known, x_));
     } else {
-      put_class(r, channels);
+      put_class(r, rows_.probabilities(known, x_));
     }
   }
 
   // A prediction with its interval, where there is one, and its error where the row has the target.
-  void put_number(std::size_t r, const std::vector<double>& weights, double y, double deviation) {
-    const double half = normal_limit((1 - kConfidence) / 2) * deviation;
+  void put_number(std::size_t r, const std::vector<double>& weights,
+                  RowPredictor::Interval interval) {
+    const auto [y, half] = interval;
     out_.csv += fmt::format("{}{}", y, separator_);
     out_.csv += std::isnan(half) ? std::string(1, separator_)
                                  : fmt::format("{}{}{}", y - half, separator_, y + half);
@@ -254,8 +291,7 @@ class Predictor {
     score_.loss += (truth - y) * (truth - y);
   }
 
-  void put_class(std::size_t r, const std::vector<double>& channels) {
-    const std::vector<double> p = class_probabilities(channels, e_.classes.size());
+  void put_class(std::size_t r, const std::vector<double>& p) {
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     put_field(out_.csv, e_.classes[top], separator_);
     fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[top]);
@@ -272,7 +308,7 @@ class Predictor {
     return c.codes[row] < 0 ? std::string_view() : c.levels[static_cast<std::size_t>(c.codes[row])];
   }
 
-  const Model& model_;
+  RowPredictor rows_;
   const Encoding& e_;
   Predictions out_;
   Tables tables_;
@@ -284,10 +320,7 @@ class Predictor {
   std::unique_ptr<Echo> echo_;
   char separator_ = ',';
   std::vector<double> x_;
-  std::unordered_map<std::string, const AgentModel*> agents_;
   std::unordered_map<std::string, std::int64_t> strangers_;
-  std::vector<const LinearModel*> unseen_;
-  std::vector<double> mean_weights_;
   Score score_;
 };
 

@@ -3,11 +3,34 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "affpcl/fit/fit.h"
 
 namespace affpcl {
+
+// What a model says of one row: a 1 and its standardised numbers, in the order of the coefficients.
+class RowPredictor {
+ public:
+  explicit RowPredictor(const Model& model);
+  const AgentModel* agent(const std::string& name) const;  // null: never seen
+  // Half of the interval is NaN where the model does not know it.
+  struct Interval {
+    double y, half;
+  };
+  double number(const AgentModel* agent, const std::vector<double>& x) const;
+  Interval interval(const AgentModel* agent, const std::vector<double>& x) const;
+  std::vector<double> probabilities(const AgentModel* agent, const std::vector<double>& x) const;
+  const std::vector<double>& weights(const AgentModel* agent) const;  // of outcomes
+
+ private:
+  const LinearModel& channel(const AgentModel* agent, std::size_t c) const;
+  std::vector<double> channels(const AgentModel* agent, const std::vector<double>& x) const;
+  const Model& model_;
+  std::unordered_map<std::string, const AgentModel*> agents_;
+  std::vector<double> mean_weights_;
+};
 
 struct Predictions {
   // Rows of CSV as they came, of other formats their agent, with prediction, prediction_lo,

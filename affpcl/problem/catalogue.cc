@@ -32,6 +32,13 @@ const ProblemKind& problem_kind(std::string_view name) {
   throw BadInput(fmt::format("problem.kind = \"{}\" is not known{}", name, hint(name, names)));
 }
 
-void add_problem_kind(ProblemKind kind) { registry().push_back(std::move(kind)); }
+void add_problem_kind(ProblemKind kind) {
+  for (ProblemKind& known : registry())
+    if (known.name == kind.name) {
+      known = std::move(kind);
+      return;
+    }
+  registry().push_back(std::move(kind));
+}
 
 }  // namespace affpcl

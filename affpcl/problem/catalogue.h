@@ -23,7 +23,8 @@ struct ProblemKind {
 
 const std::vector<ProblemKind>& problem_kinds();
 const ProblemKind& problem_kind(
-    std::string_view name);               // BadInput if there is none, with a suggestion
-void add_problem_kind(ProblemKind kind);  // a problem of one's own, from then on known everywhere
+    std::string_view name);  // BadInput if there is none, with a suggestion
+// A problem of one's own, from then on known everywhere, in place of one of the same name.
+void add_problem_kind(ProblemKind kind);
 
 }  // namespace affpcl

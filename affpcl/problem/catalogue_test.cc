@@ -34,6 +34,16 @@ TEST(ProblemCatalogue, MakesEveryKindByItsDefaults) {
   }
 }
 
+TEST(ProblemCatalogue, TheLaterOfTwoWithOneNameCounts) {
+  const ProblemKind gaussian = problem_kind("gaussian");
+  for (const char* doc : {"first", "second"}) {
+    const std::size_t before = problem_kinds().size();
+    add_problem_kind({"one_name", doc, gaussian.params, gaussian.make});
+    EXPECT_EQ(problem_kind("one_name").doc, doc);
+    EXPECT_EQ(problem_kinds().size(), before + (std::string_view(doc) == "first" ? 1 : 0));
+  }
+}
+
 TEST(ProblemCatalogue, ValuesReachTheProblem) {
   const ProblemKind& gaussian = problem_kind("gaussian");
   const auto shape = [](const ProblemKind& kind, const std::map<std::string, Value>& given) {

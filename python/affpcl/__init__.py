@@ -1,0 +1,24 @@
+"""Personalised collaborative learning: one model per agent, learnt together.
+
+    from affpcl import PersonalizedRegressor
+    model = PersonalizedRegressor().fit(X, y, groups=shop)
+
+    import affpcl
+    result = affpcl.reproduce("fig-comparison")
+
+The engine is C++ (affpcl._core); docs/python.md is the guide.
+"""
+from affpcl._core import Block, Key, Model, Sample, Shape, catalogue, instruction_set, normals, uniforms, version
+from affpcl.estimators import PersonalizedClassifier, PersonalizedRegressor
+from affpcl.extend import Memory, Method, Problem, method, problem
+from affpcl.files import FileFit, fit, load_model
+from affpcl.studies import Replicate, Result, reproduce, run
+from affpcl.tables import Table
+
+__version__ = version()
+
+__all__ = [
+    "Block", "FileFit", "Key", "Memory", "Method", "Model", "PersonalizedClassifier", "PersonalizedRegressor",
+    "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "catalogue", "fit",
+    "instruction_set", "load_model", "method", "normals", "problem", "reproduce", "run", "uniforms",
+]

@@ -1,0 +1,403 @@
+"""The engine of affpcl."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy
+import numpy.typing
+from numpy.typing import NDArray
+
+
+def catalogue() -> dict:
+    """
+    Problems, methods, density ratios, studies and the keys of a spec, with their defaults.
+    """
+
+def embedded_spec(name: str) -> str:
+    """The spec.toml of a study that comes with affpcl."""
+
+def version() -> str: ...
+
+def instruction_set() -> str:
+    """The instruction set that kernels use on this machine."""
+
+class Outcome:
+    """A study and what came of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def toml(self) -> str: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    def summary(self) -> dict: ...
+
+    def curves(self) -> dict: ...
+
+    def agents(self) -> dict: ...
+
+    def claims(self, study: str) -> list: ...
+
+    def json(self, command: str) -> str:
+        """summary.json, as the command line writes it."""
+
+    def save(self, path: str, force: bool, command: str) -> None:
+        """The result folder, as the command line writes it."""
+
+def run(toml: str, name: str, overrides: Sequence[str], threads: int, trace: str) -> Outcome:
+    """Runs a study; threads 0: as many as the machine has."""
+
+class FitOptions:
+    """How to fit; new ones hold the engine's defaults."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    @threads.setter
+    def threads(self, arg: int, /) -> None: ...
+
+    @property
+    def score(self) -> bool: ...
+
+    @score.setter
+    def score(self, arg: bool, /) -> None: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @method.setter
+    def method(self, arg: str, /) -> None: ...
+
+    @property
+    def method_values(self) -> dict[str, bool | int | float | str | list[float]]: ...
+
+    @method_values.setter
+    def method_values(self, arg: Mapping[str, bool | int | float | str | Sequence[float]], /) -> None: ...
+
+    @property
+    def solver(self) -> str: ...
+
+    @solver.setter
+    def solver(self, arg: str, /) -> None: ...
+
+    @property
+    def missing(self) -> str: ...
+
+    @missing.setter
+    def missing(self, arg: str, /) -> None: ...
+
+    @property
+    def task(self) -> str: ...
+
+    @task.setter
+    def task(self, arg: str, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+    @property
+    def paths(self) -> list[str]: ...
+
+    @paths.setter
+    def paths(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def target(self) -> str: ...
+
+    @target.setter
+    def target(self, arg: str, /) -> None: ...
+
+    @property
+    def agent(self) -> str: ...
+
+    @agent.setter
+    def agent(self, arg: str, /) -> None: ...
+
+    @property
+    def features(self) -> list[str]: ...
+
+    @features.setter
+    def features(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def exclude(self) -> list[str]: ...
+
+    @exclude.setter
+    def exclude(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def channels(self) -> list[str]: ...
+
+    @channels.setter
+    def channels(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def weights(self) -> str: ...
+
+    @weights.setter
+    def weights(self, arg: str, /) -> None: ...
+
+    @property
+    def time(self) -> str: ...
+
+    @time.setter
+    def time(self, arg: str, /) -> None: ...
+
+class Groups:
+    """Whose row each is: codes into names."""
+
+    def __init__(self, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], names: Sequence[str]) -> None: ...
+
+class Model:
+    """One linear model per agent, as model.json holds it."""
+
+    @property
+    def solver(self) -> str: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def target(self) -> str: ...
+
+    @property
+    def agent_column(self) -> str: ...
+
+    @property
+    def classes(self) -> list[str]: ...
+
+    @property
+    def coefficients(self) -> list[str]: ...
+
+    @property
+    def sources(self) -> list[str]: ...
+
+    @property
+    def texts(self) -> list[bool]:
+        """Which of the sources hold texts."""
+
+    @property
+    def agents(self) -> list[str]: ...
+
+    @property
+    def given(self) -> list[str]:
+        """Which model each agent was given."""
+
+    @property
+    def means(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def deviations(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def x(self) -> NDArray[numpy.float64]:
+        """[agents][channels][coefficients], of standardised columns."""
+
+    @property
+    def se(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def alone(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def centre(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def centre_se(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def pooled(self) -> NDArray[numpy.float64]: ...
+
+    @staticmethod
+    def read(path: str) -> Model:
+        """From model.json, or the folder of one."""
+
+    @staticmethod
+    def parse(text: str) -> Model: ...
+
+    def json(self) -> str: ...
+
+    def __getstate__(self) -> str: ...
+
+    def __setstate__(self, arg: str, /) -> None: ...
+
+    def write(self, path: str) -> None: ...
+
+    def predict(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]: ...
+
+    def predict_interval(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]:
+        """Columns: prediction, and the ends of its 90 % interval."""
+
+    def predict_proba(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]: ...
+
+    def predict_files(self, files: Sequence[str]) -> str:
+        """The files' rows with their predictions, as CSV."""
+
+class FitResult:
+    """A model, and what learning together gained each agent."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def notes(self) -> list[str]: ...
+
+    @property
+    def scored(self) -> bool: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    def json(self) -> str:
+        """summary.json, as the command line writes it."""
+
+def fit_arrays(X: Annotated[NDArray, dict(device='cpu', writable=False)], columns: Sequence[str], y: Annotated[NDArray, dict(device='cpu', writable=False)], labels: Sequence[str], groups: Groups, options: FitOptions) -> FitResult:
+    """
+    Fits arrays; with labels y holds codes into them. The options name target and agent.
+    """
+
+def fit_files(options: FitOptions) -> FitResult:
+    """Fits the files that the options name."""
+
+class Key:
+    """Which random numbers: a pure function of this, agent and purpose."""
+
+    def __init__(self, seed: int, replicate: int = 0, step: int = 0) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def replicate(self) -> int: ...
+
+    @property
+    def step(self) -> int: ...
+
+class Shape:
+    """How large a problem is."""
+
+    @property
+    def agents(self) -> int: ...
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def k(self) -> int: ...
+
+    @property
+    def p(self) -> int: ...
+
+class Sample:
+    """What draw is given: whose samples, and their random numbers."""
+
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def agents(self) -> slice: ...
+
+    @property
+    def memory(self) -> numpy.typing.NDArray[numpy.float64]:
+        """What agents remember between samples, to be changed."""
+
+    @property
+    def acting(self) -> numpy.typing.NDArray[numpy.float64]:
+        """The iterate that acts."""
+
+    def normals(self, rows: int, purpose: str = 'sample', first: int = 0) -> NDArray[numpy.float64]: ...
+
+    def uniforms(self, rows: int, purpose: str = 'sample', first: int = 0) -> NDArray[numpy.float64]: ...
+
+class Block:
+    """What contribute and update are given: one block of agents."""
+
+    @property
+    def agents(self) -> slice: ...
+
+    @property
+    def steps(self) -> int:
+        """Local steps of this round."""
+
+    @property
+    def batch(self) -> int:
+        """Samples of a local step."""
+
+    @property
+    def agent(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+        """The agents' fields, to be changed."""
+
+    @property
+    def centre(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+        """What everybody shares."""
+
+    @property
+    def mean(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+        """The mean of what was contributed."""
+
+    def step_size(self, k: int = 0) -> numpy.typing.NDArray[numpy.float64]: ...
+
+    def central_step_size(self, k: int = 0) -> float: ...
+
+    def residual(self, k: int, x: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
+        """A(s) x - b(s) of each agent's samples of local step k."""
+
+    def sample(self, k: int = 0, m: int = 0) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """s, and b(s)."""
+
+    def local_steps(self, field: str) -> None:
+        """All local steps x -= step_size * residual of a field."""
+
+def normals(key: Key, agents: int, rows: int, purpose: str, first: int = 0) -> NDArray[numpy.float64]:
+    """[rows][agents] standard normal numbers of a stream."""
+
+def uniforms(key: Key, agents: int, rows: int, purpose: str, first: int = 0) -> NDArray[numpy.float64]:
+    """[rows][agents] numbers in (0, 1) of a stream."""
+
+def add_problem(name: str, doc: str, defaults: Mapping[str, bool | int | float | str | Sequence[float]], make: object) -> None: ...
+
+def add_method(name: str, doc: str, defaults: Mapping[str, bool | int | float | str | Sequence[float]], make: object) -> None: ...
+
+class Replicate:
+    """One replicate of a setting, run step by step."""
+
+    def __init__(self, toml: str, name: str, number: int, threads: int) -> None: ...
+
+    def advance(self, until: int) -> None: ...
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def methods(self) -> list[str]: ...
+
+    def solution(self, method: str) -> NDArray[numpy.float64]: ...
+
+    def curve(self, method: str) -> NDArray[numpy.float64]: ...
+
+    def save(self) -> tuple[int, list[list[float]]]: ...
+
+    def load(self, state: tuple[int, Sequence[Sequence[float]]]) -> None: ...

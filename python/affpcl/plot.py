@@ -1,0 +1,160 @@
+"""The paper's figures from results (matplotlib). Every function gives a Figure; save it with fig.savefig("x.pdf")."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from affpcl.studies import Result
+from affpcl.tables import Array, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by everybody; the method of this package is the dark one.
+COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#999999", "#F0E442")
+STYLE: dict[Any, Any] = {
+    "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
+    "lines.linewidth": 1.2, "pdf.fonttype": 42, "svg.fonttype": "none", "figure.dpi": 150,
+}
+PANEL = (2.2, 1.9)  # inches
+
+
+def panels(rows: int, columns: int, **more: Any) -> tuple[Figure, Any]:
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(STYLE):
+        return plt.subplots(rows, columns, figsize=(PANEL[0] * columns, PANEL[1] * rows), squeeze=False,
+                            layout="constrained", **more)
+
+
+def settings(result: Result, table: Table) -> list[tuple[dict[str, Any], Table]]:
+    """The rows of every setting of the sweep, in order."""
+    keys = result.swept
+    places = dict.fromkeys(zip(*(table[k].tolist() for k in keys))) if keys else {(): None}
+    return [(at, table.at(at)) for at in (dict(zip(keys, place)) for place in places)]
+
+
+def label_of(at: dict[str, Any]) -> str:
+    """The keys that moved together have one value: delta_env = delta_obj = 0.3."""
+    by_value: dict[Any, list[str]] = {}
+    for key, value in at.items():
+        by_value.setdefault(value, []).append(key.rpartition(".")[2])
+    return ", ".join(" = ".join([*keys, f"{value:g}"]) for value, keys in by_value.items())
+
+
+def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Sequence[int] = (-1,)) -> None:
+    for colour, name in zip(COLOURS * 2, methods):
+        for agent, dash in zip(agents, ("-", "--", ":", "-.")):
+            curve = curves.where(method=name, agent=agent)
+            if curve.rows == 0:
+                continue
+            label = name if agent == -1 else f"{name}, agent {agent}"
+            axes.plot(curve["step"], curve["mse_mean"], dash, color=colour, label=label)
+            axes.fill_between(curve["step"], curve["mse_lo"].clip(min=1e-300), curve["mse_hi"], color=colour, alpha=0.15,
+                              linewidth=0)
+    axes.set_yscale("log")
+    axes.set_xlabel("step")
+
+
+def comparison(result: Result, methods: Sequence[str] | None = None, agents: Sequence[int] = (-1,)) -> Figure:
+    """Errors over steps, a panel per setting, bands of 90 % (fig:exp, fig:exp_rl; with agents: fig:specific)."""
+    parts = settings(result, result.curves)
+    columns = min(4, len(parts))
+    fig, axes = panels(-(-len(parts) // columns), columns, sharey=True)
+    for place, (at, curves) in zip(axes.flat, parts):
+        draw_curves(place, curves, methods or result.methods, agents)
+        place.set_title(label_of(at), fontsize=8)
+    for unused in axes.flat[len(parts):]:
+        unused.set_visible(False)
+    for row in axes:
+        row[0].set_ylabel("mean squared error")
+    axes.flat[0].legend(fontsize=6)
+    return fig
+
+
+def specific(result: Result) -> Figure:
+    """The average beside single agents whose curves were kept (fig:specific)."""
+    return comparison(result, agents=sorted(set(result.curves["agent"].tolist())))
+
+
+def grid(table: Table, x: str, y: str, value: str) -> tuple[Array, Array, Array]:
+    across, up = np.unique(table[x]), np.unique(table[y])
+    Z = np.full((len(up), len(across)), np.nan)
+    Z[np.searchsorted(up, table[y]), np.searchsorted(across, table[x])] = table[value]
+    return across, up, Z
+
+
+def over(result: Result, method: str, other: str) -> Table:
+    """The ratio of two methods' errors, as a column `ratio` beside the setting's."""
+    above, below = (result.summary.where(method=name) for name in (method, other))
+    return Table({**{k: above[k] for k in result.swept}, "ratio": above["mse_mean"] / below["mse_mean"]})
+
+
+def heatmap(result: Result, method: str = "affpcl", others: Sequence[str] = ("independent", "fedavg")) -> Figure:
+    """How many times smaller the method's error is, over both kinds of heterogeneity (fig:all)."""
+    x, y = result.swept[:2]
+    fig, axes = panels(1, len(others))
+    for place, other in zip(axes.flat, others):
+        across, up, Z = grid(over(result, method, other), x, y, "ratio")
+        largest = np.nanmax(np.abs(np.log10(Z)))
+        image = place.pcolormesh(across, up, np.log10(Z), cmap="RdBu_r", vmin=-largest, vmax=largest, shading="nearest")
+        fig.colorbar(image, ax=place, label=f"log10 error, {method} / {other}")
+        place.set_xlabel(x.rpartition(".")[2])
+        place.set_ylabel(y.rpartition(".")[2])
+    return fig
+
+
+def smooth(Z: Array) -> Array:
+    """Each value with a quarter of each neighbour, edges repeated."""
+    for axis in (0, 1):
+        P = np.pad(Z, [(1, 1) if a == axis else (0, 0) for a in (0, 1)], mode="edge")
+        n = Z.shape[axis]
+        parts = [np.take(P, range(s, s + n), axis=axis) for s in range(3)]
+        Z = 0.25 * parts[0] + 0.5 * parts[1] + 0.25 * parts[2]
+    return Z
+
+
+def pareto(result: Result, method: str = "affpcl", other: str = "independent") -> Figure:
+    """Contours of the ratio to learning alone over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto)."""
+    delta = next(key for key in result.swept if key.endswith("delta_env"))
+    table = over(result, method, other)
+    table["inverse"] = 1 / table["problem.agents"]
+    across, up, Z = grid(table, "inverse", delta, "ratio")
+    fig, axes = panels(1, 1)
+    place = axes[0, 0]
+    lines = place.contour(across, up, smooth(np.log10(Z)), levels=8, cmap="viridis")
+    place.clabel(lines, fontsize=6, fmt=lambda v: f"{10**v:.2g}")
+    low, high = max(across[0], up[0]), min(across[-1], up[-1])
+    place.plot([low, high], [low, high], ":", color="grey")
+    place.set(xscale="log", yscale="log", xlabel="1 / number of agents", ylabel="delta",
+              title=f"error, {method} / {other}")
+    return fig
+
+
+FIGURES = {"fig-comparison": comparison, "fig-rl": comparison, "fig-specific": specific, "fig-heatmap": heatmap,
+           "fig-pareto": pareto}
+
+
+def figure(result: Result) -> Figure:
+    """The figure of a study of the paper's, and of any other study its curves."""
+    return FIGURES.get(result.name, comparison)(result)
+
+
+def gains(table: Table) -> Figure:
+    """What learning together gained each group, with 90 % intervals: an estimator's gains_."""
+    order = np.argsort(table["gain"])
+    fig, axes = panels(1, 1)
+    place = axes[0, 0]
+    fig.set_figheight(max(PANEL[1], 0.14 * len(order) + 0.6))
+    fig.set_figwidth(2 * PANEL[0])
+    colours = {"gained": "#009E73", "even": "#999999", "lost": "#D55E00"}
+    for at, row in enumerate(order):
+        colour = colours[str(table["verdict"][row])]
+        place.plot([table["gain_lo"][row], table["gain_hi"][row]], [at, at], color=colour)
+        place.plot(table["gain"][row], at, "o", color=colour, markersize=3)
+    place.axvline(0, color="grey", linestyle=":")
+    place.set_yticks(range(len(order)), [str(a) for a in table["agent"][order]])
+    place.set_xlabel("loss alone - loss given")
+    return fig

@@ -1,0 +1,182 @@
+"""Problems and methods written in Python run in the engine's own loop, and the conformance checks can be pointed at them."""
+import pathlib
+import runpy
+
+import numpy as np
+import pytest
+
+import affpcl
+from affpcl import testing
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def examples():
+    for name in ("pull_to_mean", "mean_estimation"):
+        source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+        assert len(source.splitlines()) < 30
+        runpy.run_path(str(EXAMPLES / f"{name}.py"))
+
+
+SPEC = {
+    "problem": {"kind": "mean_estimation", "spread": 0.01, "agents": 70},
+    "run": {"steps": 200, "step_size": 0.05, "replicates": 4},
+    "method": [{"kind": "pull_to_mean"}, {"kind": "pull_to_mean", "name": "no pull", "share": 0.0}, {"kind": "independent"},
+               {"kind": "affpcl", "ratio": "none", "objective": "known"}],
+}
+
+
+def test_they_run_from_a_spec():
+    result = affpcl.run({**SPEC, "method": SPEC["method"][:3]})
+    found = dict(zip(result.summary["method"], result.summary["mse_mean"]))
+    assert found["pull_to_mean"] < 0.5 * found["independent"]
+    assert found["no pull"] == pytest.approx(found["independent"], rel=1e-9)
+    assert result.threads == 1
+    assert affpcl.catalogue()["methods"]["pull_to_mean"]["doc"].startswith("each agent alone")
+    params = affpcl.catalogue()["problems"]["mean_estimation"]["params"]
+    assert {p["name"]: p["default"] for p in params} == {"agents": 10, "dim": 3, "spread": 1.0}
+
+
+def test_the_method_conforms():
+    testing.check_method("pull_to_mean", step_size=1e-4)
+
+
+def test_the_problem_conforms():
+    testing.check_problem("mean_estimation")
+
+
+def test_the_engines_own_conform_too():
+    for kind in ("fedavg", "ditto"):
+        testing.check_method(kind, {"kind": "shuffled_means", "agents": 150})
+
+
+def test_streams_are_the_engines():
+    key = affpcl.Key(7, 2, 5)
+    numbers = affpcl.normals(key, 130, 4, "sample")
+    assert numbers.shape == (4, 130)
+    assert np.array_equal(affpcl.normals(key, 65, 2, "sample", 2), numbers[2:, :65])
+    assert not np.array_equal(affpcl.normals(affpcl.Key(7, 2, 6), 130, 4, "sample"), numbers)
+    assert ((affpcl.uniforms(key, 130, 4, "theta") > 0) & (affpcl.uniforms(key, 130, 4, "theta") < 1)).all()
+    with pytest.raises(ValueError, match="did you mean 'sample'"):
+        affpcl.normals(key, 1, 1, "sampel")
+
+
+def simple_method(name, update, **members):
+    members = {"declare": lambda self, shape: affpcl.Memory(agent={"x": shape.d}), "update": update, **members}
+    return affpcl.method(type(name, (affpcl.Method,), members))
+
+
+def run_method(kind, **more):
+    return affpcl.run({"problem": {"kind": "gaussian", "agents": 70}, "run": {"steps": 6, "replicates": 2, **more},
+                       "method": [{"kind": kind}, {"kind": "independent"}]})
+
+
+def test_local_steps_are_learning_alone():
+    simple_method("Alone", lambda self, block: block.local_steps("x"))
+    found = run_method("alone").summary["mse_mean"]
+    assert found[0] == found[1]
+
+
+def test_the_checks_can_fail():
+    """A method that counts in secret, or looks at who comes first, is caught."""
+
+    def counts(self, block):
+        self.calls = getattr(self, "calls", 0) + 1
+        block.agent["x"][:] += 1e-3 * self.calls
+
+    def by_place(self, block):
+        block.agent["x"][:] += 1e-3 * block.agents.start
+
+    simple_method("CountsInSecret", counts)
+    simple_method("LooksAtThePlace", by_place)
+    means = {"kind": "shuffled_means"}
+    with pytest.raises(AssertionError, match="another way"):
+        testing.check_method("counts_in_secret", means)
+    with pytest.raises(AssertionError, match="agents in another order end elsewhere"):
+        testing.check_method("looks_at_the_place", means)
+
+
+def test_what_goes_wrong_is_said():
+    def fails(self, block):
+        raise KeyError("mine")
+
+    def keeps(self, block):
+        self.kept = block.agent["x"][0]
+
+    def keeps_block(self, block):
+        if hasattr(self, "block"):
+            self.block.agent
+        self.block = block
+
+    simple_method("Fails", fails)
+    with pytest.raises(KeyError, match="mine"):
+        run_method("fails")
+    simple_method("Keeps", keeps)
+    with pytest.raises(ValueError, match="method 'keeps': update kept an array of the engine's memory"):
+        run_method("keeps")
+    simple_method("KeepsBlock", keeps_block)
+    with pytest.raises(ValueError, match="a block is for the call it was given to"):
+        run_method("keeps_block")
+    simple_method("NoX", lambda self, block: None, declare=lambda self, shape: affpcl.Memory(agent={"z": 1}))
+    with pytest.raises(ValueError, match="method 'no_x' declares no field 'x'"):
+        run_method("no_x")
+    simple_method("NoSum", lambda self, block: None, contribute=lambda self, block: {})
+    with pytest.raises(ValueError, match="method 'no_sum': what contribute adds up has to be declared"):
+        run_method("no_sum")
+    with pytest.raises(ValueError, match="the engine has a method 'ditto' of its own"):
+        simple_method("Ditto", lambda self, block: None)
+    with pytest.raises(TypeError, match="is no parameter"):
+        affpcl.method(type("Odd", (affpcl.Method,), {"__annotations__": {"a": list}, "a": []}))
+
+
+def test_problems_that_answer_wrongly():
+    base = dict(dim=2, apply=lambda self, agents, s, x: x, objective=lambda self, agents, s: s)
+
+    def run(name, **members):
+        cls = type(name, (affpcl.Problem,), {"__annotations__": {"agents": int}, "agents": 3, **base, **members})
+        affpcl.problem(cls)
+        return affpcl.run({"problem": {"kind": name.lower()}, "run": {"steps": 3, "replicates": 1},
+                           "method": [{"kind": "independent"}]})
+
+    with pytest.raises(NotImplementedError, match="Lazy needs draw"):
+        run("Lazy")
+    with pytest.raises(ValueError, match="problem 'wide': draw gave something else than 2 rows of 3 agents"):
+        run("Wide", draw=lambda self, sample: np.zeros((2, 4)))
+    with pytest.raises(ValueError, match="problem 'none' has 3 agents, dim 0 .* at least 1"):
+        run("None", draw=lambda self, sample: sample.normals(2), dim=0)
+
+
+def test_a_problem_with_memory():
+    """A counter that every agent keeps: its sample is how often it was drawn."""
+
+    @affpcl.problem
+    class Counter(affpcl.Problem):
+        """counts"""
+        agents: int = 70
+        dim: int = 1
+        memory = 1
+
+        def draw(self, sample):
+            sample.memory[:] += 1
+            return sample.memory
+
+        def apply(self, agents, s, x):
+            return x
+
+        def objective(self, agents, s):
+            return s
+
+    replicate = affpcl.Replicate({"problem": {"kind": "counter"}, "run": {"steps": 3, "step_size": 1.0},
+                                  "method": [{"kind": "independent"}]})
+    replicate.advance(3)
+    assert (replicate.solution("independent") == 3).all()
+
+
+def test_registered_again():
+    """As when a notebook's cell is run twice: the later class counts."""
+    for factor in (1.0, 2.0):
+        simple_method("Again", lambda self, block, factor=factor: block.agent["x"].fill(factor))
+        replicate = affpcl.Replicate({"problem": {"kind": "gaussian"}, "run": {"steps": 1}, "method": [{"kind": "again"}]})
+        replicate.advance(1)
+        assert (replicate.solution("again") == factor).all()

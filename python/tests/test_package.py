@@ -1,0 +1,109 @@
+"""The package as a whole: types, stubs, the tour, pages, and a wheel that needs nothing of this tree."""
+import os
+import pathlib
+import re
+import runpy
+import subprocess
+import sys
+
+import pytest
+
+import affpcl
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "affpcl"
+
+
+def call(*command, **more):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_stubs_are_those_of_the_module(tmp_path):
+    """python -m nanobind.stubgen -m affpcl._core -o python/affpcl/_core.pyi makes them anew."""
+    made = tmp_path / "_core.pyi"
+    call(sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "affpcl._core", "-o", made)
+    assert made.read_text() == (PACKAGE / "_core.pyi").read_text()
+
+
+def test_types():
+    call(sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir",
+         ROOT / "build" / ".mypy", "-p", "affpcl", cwd=ROOT)
+
+
+def test_py_typed_and_version():
+    assert (PACKAGE / "py.typed").exists()
+    version = re.search(r"project\(affpcl VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    assert affpcl.__version__ == version
+
+
+def test_tour(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    runpy.run_path(str(ROOT / "python" / "examples" / "tour.py"))
+    assert (tmp_path / "gains.pdf").stat().st_size > 1000
+    assert "against learning alone" in capsys.readouterr().out
+
+
+def test_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    names: dict = {"ROOT": ROOT}
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), names)
+
+
+def test_installed_package(tmp_path):
+    """pip builds the wheel; installed elsewhere it runs without this tree. The flags are those of the development build,
+    so that ccache has compiled the library already."""
+    flags = ["cmake.build-type=RelWithDebInfo", "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1",
+             "cmake.define.AFFPCL_WERROR=true", f"build-dir={ROOT}/build/wheel-test"]
+    call(sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--target",
+         tmp_path, *(f"--config-settings={flag}" for flag in flags), ROOT)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path)}
+    script = ("import affpcl, pathlib; assert pathlib.Path(affpcl.__file__).is_relative_to(%r);"
+              "print(affpcl.reproduce('fig-specific', set={'run.replicates': 2}).summary['mse_mean'].tolist())")
+    found = call(sys.executable, "-c", script % str(tmp_path), env=environment, cwd=tmp_path)
+    here = affpcl.reproduce("fig-specific", set={"run.replicates": 2}).summary["mse_mean"].tolist()
+    assert found.strip() == str(here)
+    module = next((tmp_path / "affpcl").glob("_core*.so"))
+    needed = call("ldd", module)
+    assert "not found" not in needed
+    assert str(tmp_path) in next(line for line in needed.splitlines() if "libhwy" in line)
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no /proc/self/statm")
+def test_no_leak_over_ten_thousand_fits():
+    import numpy as np
+
+    def memory():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(12, 2)), np.repeat([0, 1, 2], 4)
+    y = X[:, 0] + rng.normal(size=12)
+    core = affpcl._core
+    codes = core.Groups(groups.astype(np.int32), ["a", "b", "c"])
+    options = core.FitOptions()
+    options.target, options.agent, options.threads, options.score = "y", "agent", 1, False
+
+    def fit(times):
+        for _ in range(times):
+            core.fit_arrays(X, ["u", "v"], y, [], codes, options).model.predict(X, codes)
+
+    fit(1000)  # what is allocated once
+    before = memory()
+    fit(10_000)
+    assert memory() - before < 2e6, "200 bytes a fit would be seen"
+    estimator = affpcl.PersonalizedRegressor(threads=1)
+    for _ in range(50):
+        estimator.fit(X, y, groups=groups).predict(X, groups)
+    before = memory()
+    for _ in range(500):
+        estimator.fit(X, y, groups=groups).predict(X, groups)
+    assert memory() - before < 2e6

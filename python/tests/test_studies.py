@@ -1,0 +1,135 @@
+"""Studies from Python: specs of every shape, results as tables, Ctrl-C."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import affpcl
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = {
+    "problem": {"kind": "gaussian", "agents": 6, "dim": 3},
+    "run": {"steps": 20, "replicates": 4, "step_size": {"schedule": "constant", "value": 0.01}, "curve_agents": [0]},
+    "method": [{"kind": "affpcl"}, {"kind": "independent"}],
+    "sweep": {"problem.delta_env+problem.delta_obj": np.array([0.0, 0.3])},
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return affpcl.run(SPEC)
+
+
+def test_a_spec_is_a_dict_a_text_or_a_path(result, tmp_path):
+    path = tmp_path / "spec.toml"
+    path.write_text(result.spec, encoding="utf-8")
+    for spec in (result.spec, path, str(path)):
+        assert affpcl.run(spec).summary["mse_mean"].tolist() == result.summary["mse_mean"].tolist()
+    more = affpcl.run(SPEC, set={"run.replicates": 5})
+    assert set(more.summary["replicates"].tolist()) == {5}
+    demo = affpcl.run(ROOT / "examples" / "demo.toml", set={"run.replicates": 2})
+    assert demo.methods == ["affpcl", "guarded", "independent", "fedavg"]
+
+
+def test_tables(result):
+    assert result.methods == ["affpcl", "independent"]
+    assert result.swept == ["problem.delta_env", "problem.delta_obj"]
+    assert result.summary.rows == 4 and result.agents.rows == 4 * 6 and result.curves.rows == 4 * 2 * 20
+    assert set(result.curves["agent"].tolist()) == {-1, 0}
+    curve = result.curves.at({"problem.delta_env": 0.3, "method": "affpcl", "agent": -1})
+    assert curve["step"].tolist() == list(range(1, 21))
+    assert (curve["mse_lo"] <= curve["mse_mean"]).all() and (curve["mse_mean"] <= curve["mse_hi"]).all()
+    alone = result.summary.where(method="independent")
+    assert alone["vs_independent_mean"].tolist() == [1, 1]
+    assert np.isnan(result.agents.where(method="independent")["drift_z"]).all()
+    frame = result.curves.to_pandas()
+    assert frame.groupby("method")["step"].max().tolist() == [20, 20]
+    assert result.curves.to_polars().shape == frame.shape
+
+
+def test_threads_change_nothing(result):
+    for threads in (1, 2):
+        again = affpcl.run(SPEC, threads=threads)
+        assert again.threads == threads
+        assert again.curves["mse_mean"].tolist() == result.curves["mse_mean"].tolist()
+
+
+def test_reproduce_says_what_was_expected():
+    result = affpcl.reproduce("fig-specific")
+    assert result.claims and all(c["holds"] for c in result.claims)
+    assert result.name == "fig-specific" and "fig:specific" in result.title
+    assert affpcl.run(SPEC).claims == []
+
+
+def test_catalogue_has_the_defaults():
+    found = affpcl.catalogue()
+    assert {"gaussian", "td", "sarsa"} <= set(found["problems"])
+    assert {"affpcl", "fedavg", "ditto"} <= set(found["methods"])
+    assert "fig-comparison" in found["studies"]
+    assert {p["name"]: p["default"] for p in found["run"]}["steps"] == 60
+
+
+def test_replicates_step_by_step(result):
+    spec = {**SPEC, "sweep": {}, "problem": {**SPEC["problem"], "delta_env": 0.3}}
+    whole, parts = affpcl.Replicate(spec), affpcl.Replicate(spec)
+    whole.advance(20)
+    parts.advance(7)
+    assert parts.step == 7 and parts.methods == ["affpcl", "independent"]
+    resumed = affpcl.Replicate(spec)
+    resumed.load(parts.save())
+    resumed.advance(20)
+    assert np.array_equal(resumed.solution("affpcl"), whole.solution("affpcl"))
+    assert whole.solution("affpcl").shape == (6, 3) and whole.curve("affpcl").shape == (20,)
+    with pytest.raises(ValueError, match="did you mean 'affpcl'"):
+        whole.solution("afpcl")
+    with pytest.raises(ValueError, match="one setting"):
+        affpcl.Replicate(SPEC)
+
+
+LONG = {**SPEC, "run": {"steps": 10_000_000, "replicates": 2}, "sweep": {}}
+
+
+def test_other_threads_run_meanwhile():
+    """The GIL is free while the engine computes."""
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.monotonic()
+    affpcl.run({**SPEC, "run": {"steps": 20_000, "replicates": 4}}, threads=1)
+    end = time.monotonic()
+    done.set()
+    thread.join()
+    gaps = np.diff([start, *(t for t in ticks if start < t < end), end])
+    assert end - start < 0.1 or gaps.max() < 0.5 * (end - start)
+
+
+def test_interruption():
+    script = textwrap.dedent(f"""
+        import affpcl
+        print("ready", flush=True)
+        try:
+            affpcl.run({ {k: v for k, v in LONG.items() if k != 'sweep'} !r})
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+    """)
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "stopped\n"
+    assert child.returncode == 0 and time.monotonic() - start < 20
