@@ -7,7 +7,7 @@ if(NOT SKBUILD)  # the interpreter that tools/setup python equipped
   endif()
   set(Python_EXECUTABLE ${module_python})
 endif()
-find_package(Python 3.9 COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 if(Python_FOUND)
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_dir
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -151,7 +151,7 @@ Frame build_frame(const FrameOptions& o) {
 
 Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o) {
   Frame frame;
-  for (const DataTable& part : tables.parts) frame.files.push_back(part.path);
+  for (const auto& part : tables.parts) frame.files.push_back(part.path);
   Encoding& encoding = frame.encoding = std::move(begun);
   RowAgents agents = row_agents(tables, encoding.agent_column);
   std::vector<char> keep(tables.rows, 1);

@@ -51,11 +51,13 @@ TEST_F(FrameTest, FoldsShareTheRowsOfEveryAgent) {
 TEST_F(FrameTest, ATableAtHandIsAsGoodAsAFile) {
   write_rows(33);
   const Frame file = build_frame(options());
-  Tables tables{.parts = {{.path = "arrays", .rows = 33, .columns = {}, .line_breaks = {}}},
-                .first = {0},
-                .beside = {},
-                .rows = 33,
-                .columns = std::vector<Column>(4)};
+  Tables tables;
+  tables.parts.resize(1);
+  tables.parts[0].path = "arrays";
+  tables.parts[0].rows = 33;
+  tables.first = {0};
+  tables.rows = 33;
+  tables.columns.resize(4);
   const char* const names[] = {"agent", "x", "y", "z"};
   for (std::size_t c = 0; c < 4; ++c) tables.columns[c].name = names[c];
   tables.columns[0].type = Column::Type::kText;

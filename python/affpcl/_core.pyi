@@ -178,6 +178,9 @@ class Model:
     def rows(self) -> int: ...
 
     @property
+    def missing(self) -> str: ...
+
+    @property
     def target(self) -> str: ...
 
     @property

@@ -170,7 +170,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._check_rows(X, reset=False)
         codes, _ = group_codes(groups, len(X))
-        return X[:, self._used], codes
+        return X if len(self._used) == X.shape[1] else X[:, self._used], codes
 
     # ---- files ----
 
@@ -183,7 +183,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str]) -> Any:
         """An estimator of a model that the command line or save wrote; it has no gains_."""
         model = _core.Model.read(os.fspath(path))
-        made = cls(solver=model.solver, method=model.method)
+        made = cls(solver=model.solver, method=model.method, missing=model.missing)
         if any(model.texts):
             raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds texts; "
                              "use affpcl.load_model and predict_files")
@@ -238,7 +238,7 @@ class PersonalizedRegressor(RegressorMixin, Personalized):  # type: ignore[misc]
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedRegressor:
         """More rows for the stream solver. The same, to the bit, as fit of all rows so far with solver="stream", and as
-        much work: the rows are kept."""
+        much work: the rows are kept. After fit it begins anew."""
         options = self._options(y, groups)
         first = not hasattr(self, "_rows")
         X, y = self._check_rows(X, y=y, y_numeric=True, reset=first, ensure_min_samples=2 if first else 1)

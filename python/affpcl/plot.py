@@ -1,7 +1,9 @@
-"""The paper's figures from results (matplotlib). Every function gives a Figure; save it with fig.savefig("x.pdf")."""
+"""The paper's figures from results (matplotlib). Every function gives a Figure; save(fig, "x.pdf") writes it."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+import functools
+import os
+from typing import TYPE_CHECKING, Any, Callable, ParamSpec, Sequence
 
 import numpy as np
 
@@ -15,18 +17,32 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by everybody; the method of this package is the dark one.
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#999999", "#F0E442")
 STYLE: dict[Any, Any] = {
-    "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
     "lines.linewidth": 1.2, "pdf.fonttype": 42, "svg.fonttype": "none", "figure.dpi": 150,
 }
 PANEL = (2.2, 1.9)  # inches
+P = ParamSpec("P")
 
 
-def panels(rows: int, columns: int, **more: Any) -> tuple[Figure, Any]:
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Draws with the style above, whatever the user's is."""
+
+    @functools.wraps(draw)
+    def with_style(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        import matplotlib.pyplot as plt
+
+        with plt.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return with_style
+
+
+def panels(rows: int, columns: int, size: tuple[float, float] = PANEL, **more: Any) -> tuple[Figure, Any]:
     import matplotlib.pyplot as plt
 
-    with plt.rc_context(STYLE):
-        return plt.subplots(rows, columns, figsize=(PANEL[0] * columns, PANEL[1] * rows), squeeze=False,
-                            layout="constrained", **more)
+    return plt.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False,
+                        layout="constrained", **more)
 
 
 def settings(result: Result, table: Table) -> list[tuple[dict[str, Any], Table]]:
@@ -44,7 +60,7 @@ def label_of(at: dict[str, Any]) -> str:
     return ", ".join(" = ".join([*keys, f"{value:g}"]) for value, keys in by_value.items())
 
 
-def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Sequence[int] = (-1,)) -> None:
+def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Sequence[int]) -> None:
     for colour, name in zip(COLOURS * 2, methods):
         for agent, dash in zip(agents, ("-", "--", ":", "-.")):
             curve = curves.where(method=name, agent=agent)
@@ -52,25 +68,27 @@ def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Seque
                 continue
             label = name if agent == -1 else f"{name}, agent {agent}"
             axes.plot(curve["step"], curve["mse_mean"], dash, color=colour, label=label)
-            axes.fill_between(curve["step"], curve["mse_lo"].clip(min=1e-300), curve["mse_hi"], color=colour, alpha=0.15,
-                              linewidth=0)
-    axes.set_yscale("log")
-    axes.set_xlabel("step")
+            # On a logarithmic axis an interval that reaches 0 has no end: it is drawn down to a tenth of the mean.
+            low = np.maximum(curve["mse_lo"], curve["mse_mean"] / 10)
+            axes.fill_between(curve["step"], low, curve["mse_hi"], color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel="step", yscale="log")
 
 
+@styled
 def comparison(result: Result, methods: Sequence[str] | None = None, agents: Sequence[int] = (-1,)) -> Figure:
     """Errors over steps, a panel per setting, bands of 90 % (fig:exp, fig:exp_rl; with agents: fig:specific)."""
     parts = settings(result, result.curves)
     columns = min(4, len(parts))
-    fig, axes = panels(-(-len(parts) // columns), columns, sharey=True)
+    fig, axes = panels(-(-len(parts) // columns), columns, PANEL if columns > 1 else (2 * PANEL[0], 1.5 * PANEL[1]),
+                       sharey=True)
     for place, (at, curves) in zip(axes.flat, parts):
         draw_curves(place, curves, methods or result.methods, agents)
-        place.set_title(label_of(at), fontsize=8)
+        place.set_title(label_of(at))
     for unused in axes.flat[len(parts):]:
         unused.set_visible(False)
     for row in axes:
         row[0].set_ylabel("mean squared error")
-    axes.flat[0].legend(fontsize=6)
+    fig.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside right upper")
     return fig
 
 
@@ -92,15 +110,16 @@ def over(result: Result, method: str, other: str) -> Table:
     return Table({**{k: above[k] for k in result.swept}, "ratio": above["mse_mean"] / below["mse_mean"]})
 
 
+@styled
 def heatmap(result: Result, method: str = "affpcl", others: Sequence[str] = ("independent", "fedavg")) -> Figure:
     """How many times smaller the method's error is, over both kinds of heterogeneity (fig:all)."""
     x, y = result.swept[:2]
-    fig, axes = panels(1, len(others))
+    fig, axes = panels(1, len(others), (1.3 * PANEL[0], 1.3 * PANEL[1]))
     for place, other in zip(axes.flat, others):
         across, up, Z = grid(over(result, method, other), x, y, "ratio")
         largest = np.nanmax(np.abs(np.log10(Z)))
         image = place.pcolormesh(across, up, np.log10(Z), cmap="RdBu_r", vmin=-largest, vmax=largest, shading="nearest")
-        fig.colorbar(image, ax=place, label=f"log10 error, {method} / {other}")
+        fig.colorbar(image, ax=place, label=f"log10 {method} / {other}")
         place.set_xlabel(x.rpartition(".")[2])
         place.set_ylabel(y.rpartition(".")[2])
     return fig
@@ -116,13 +135,14 @@ def smooth(Z: Array) -> Array:
     return Z
 
 
+@styled
 def pareto(result: Result, method: str = "affpcl", other: str = "independent") -> Figure:
     """Contours of the ratio to learning alone over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto)."""
     delta = next(key for key in result.swept if key.endswith("delta_env"))
     table = over(result, method, other)
     table["inverse"] = 1 / table["problem.agents"]
     across, up, Z = grid(table, "inverse", delta, "ratio")
-    fig, axes = panels(1, 1)
+    fig, axes = panels(1, 1, (1.5 * PANEL[0], 1.5 * PANEL[1]))
     place = axes[0, 0]
     lines = place.contour(across, up, smooth(np.log10(Z)), levels=8, cmap="viridis")
     place.clabel(lines, fontsize=6, fmt=lambda v: f"{10**v:.2g}")
@@ -130,7 +150,19 @@ def pareto(result: Result, method: str = "affpcl", other: str = "independent") -
     place.plot([low, high], [low, high], ":", color="grey")
     place.set(xscale="log", yscale="log", xlabel="1 / number of agents", ylabel="delta",
               title=f"error, {method} / {other}")
+    ticks = [0.02, 0.05, 0.1, 0.2, 0.5]
+    for axis in (place.xaxis, place.yaxis):
+        axis.set_ticks(ticks, [f"{v:g}" for v in ticks])
+        axis.set_ticks([], minor=True)
     return fig
+
+
+def save(fig: Figure, path: str | os.PathLike[str]) -> None:
+    """For print: PDF with fonts that can be edited, SVG with texts that are texts, or any other ending."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(STYLE):
+        fig.savefig(path)
 
 
 FIGURES = {"fig-comparison": comparison, "fig-rl": comparison, "fig-specific": specific, "fig-heatmap": heatmap,
@@ -142,13 +174,12 @@ def figure(result: Result) -> Figure:
     return FIGURES.get(result.name, comparison)(result)
 
 
+@styled
 def gains(table: Table) -> Figure:
     """What learning together gained each group, with 90 % intervals: an estimator's gains_."""
     order = np.argsort(table["gain"])
-    fig, axes = panels(1, 1)
+    fig, axes = panels(1, 1, (2 * PANEL[0], max(PANEL[1], 0.14 * len(order) + 0.6)))
     place = axes[0, 0]
-    fig.set_figheight(max(PANEL[1], 0.14 * len(order) + 0.6))
-    fig.set_figwidth(2 * PANEL[0])
     colours = {"gained": "#009E73", "even": "#999999", "lost": "#D55E00"}
     for at, row in enumerate(order):
         colour = colours[str(table["verdict"][row])]

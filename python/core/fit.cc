@@ -344,6 +344,10 @@ void bind_names(nb::class_<Model>& c) {
   c.def_prop_ro("solver", [](const Model& m) { return std::string(to_text(m.solver)); })
       .def_prop_ro("method", [](const Model& m) { return m.method; })
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
+      .def_prop_ro("missing",
+                   [](const Model& m) {
+                     return std::string(kMissing[static_cast<std::size_t>(m.encoding.missing)]);
+                   })
       .def_prop_ro("target", [](const Model& m) { return m.encoding.target; })
       .def_prop_ro("agent_column", [](const Model& m) { return m.encoding.agent_column; })
       .def_prop_ro("classes", [](const Model& m) { return m.encoding.classes; })

@@ -25,17 +25,14 @@ class Turn {
   static std::unique_lock<std::recursive_mutex> take() {
     static std::recursive_mutex mutex;
     std::unique_lock lock(mutex, std::try_to_lock);
-    if (lock.owns_lock()) return lock;
-    if (PyGILState_Check() == 0) {
-      lock.lock();
-    } else {
+    if (!lock.owns_lock()) {
       const nb::gil_scoped_release free;
       lock.lock();
     }
     return lock;
   }
-  std::unique_lock<std::recursive_mutex> lock_;
   nb::gil_scoped_acquire gil_;
+  std::unique_lock<std::recursive_mutex> lock_;
 };
 
 // A Python object in the hands of the engine, which lets go of it without the GIL.

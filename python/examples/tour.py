@@ -22,7 +22,7 @@ print("all shops together", model.central_coef_.round(2))
 gains = model.gains_
 for verdict in ("gained", "even", "lost"):
     print(f"{(gains['verdict'] == verdict).sum():3d} {verdict} against learning alone")
-plot.gains(gains).savefig("gains.pdf")
+plot.save(plot.gains(gains), "gains.pdf")
 
 # A shop that was never seen is predicted by the centre, with a wider interval.
 for name in ("shop A", "a new shop"):
@@ -47,7 +47,7 @@ result = affpcl.run({
 })
 for method, error, ratio in zip(*(result.summary[c] for c in ("method", "mse_mean", "vs_independent_mean"))):
     print(f"{method:12} {error:.4f}  {ratio:.2f} of learning alone")
-plot.figure(result).savefig("study.svg")
+plot.save(plot.figure(result), "study.svg")
 
 
 # ---- a method of one's own, in the same loop ----

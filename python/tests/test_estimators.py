@@ -19,15 +19,12 @@ from affpcl import PersonalizedClassifier, PersonalizedRegressor
 ESTIMATORS = [PersonalizedRegressor(), PersonalizedClassifier(), PersonalizedRegressor(solver="stream"),
               PersonalizedClassifier(solver="stream")]
 
-# What scikit-learn expects and is not so here, with the reason.
-EXPECTED_FAILURES: dict[str, str] = {}
-
 
 @pytest.mark.parametrize("estimator, check", [
     pytest.param(e, c, id=f"{type(e).__name__}-{e.solver}-{getattr(c, 'func', c).__name__}")
-    for one in ESTIMATORS for e, c in estimator_checks_generator(one, mark="skip",
-                                                                 expected_failed_checks=EXPECTED_FAILURES)])
+    for one in ESTIMATORS for e, c in estimator_checks_generator(one)])
 def test_scikit_learn(estimator, check):
+    """All of scikit-learn's own checks; none is excused."""
     check(estimator)
 
 
@@ -148,13 +145,17 @@ def test_threads_change_nothing(rows, fitted):
         assert np.array_equal(again.coef_, fitted.coef_)
 
 
-def test_missing(rows):
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_missing(rows, tmp_path):
     X = rows.X.copy()
     X[::7, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         PersonalizedRegressor().fit(X, rows.y, groups=rows.groups)
     filled = PersonalizedRegressor(missing="mean").fit(X, rows.y, groups=rows.groups)
     assert np.isfinite(filled.predict(X, rows.groups)).all()
+    filled.save(tmp_path / "model.json")
+    loaded = PersonalizedRegressor.load(tmp_path / "model.json")
+    assert np.array_equal(loaded.predict(X[:, :3], rows.groups), filled.predict(X, rows.groups))
     dropped = PersonalizedRegressor(missing="drop").fit(X, rows.y, groups=rows.groups)
     whole = ~np.isnan(X[:, 0])
     clean = PersonalizedRegressor().fit(X[whole], rows.y[whole], groups=rows.groups[whole])

@@ -173,6 +173,52 @@ def test_a_problem_with_memory():
     assert (replicate.solution("independent") == 3).all()
 
 
+def test_a_problem_whose_objective_is_learnt():
+    """b = Phi(s) theta_i with Phi(s) = diag(1 + s): AffPCL learns the mean theta, and each agent its own solution."""
+
+    @affpcl.problem
+    class Weighted(affpcl.Problem):
+        """weights"""
+        agents: int = 70
+        dim: int = 2
+        k = 2
+        p = 1
+
+        def setup(self, key):
+            self.theta = 1 + 0.1 * affpcl.normals(key, self.agents, self.dim, "theta")
+
+        def draw(self, sample):
+            return 0.3 * sample.normals(self.dim)
+
+        def apply(self, agents, s, x):
+            return (1 + s) * x
+
+        def objective(self, agents, s):
+            return (1 + s) * self.theta[:, agents]
+
+        def Phi(self, agents, s, theta):
+            return (1 + s) * theta
+
+        def psi(self, agents, s):
+            return np.ones((1, s.shape[1]))
+
+        def mean_apply(self, agents, x):
+            return x
+
+        def mean_objective(self, agents):
+            return self.theta[:, agents]
+
+        def mean_Phi(self, agents, theta):
+            return theta
+
+    result = affpcl.run({"problem": {"kind": "weighted"}, "run": {"steps": 200, "step_size": 0.05, "replicates": 2},
+                         "method": [{"kind": "affpcl", "ratio": "none"}, {"kind": "affpcl", "name": "linear", "ratio": "linear"},
+                                    {"kind": "fedavg"}]})
+    own = result.summary.where(method="affpcl")
+    assert own["central_theta"][0] < 1e-3 and own["central_x"][0] < 1e-3
+    assert own["mse_mean"][0] < result.summary.where(method="fedavg")["mse_mean"][0]
+
+
 def test_registered_again():
     """As when a notebook's cell is run twice: the later class counts."""
     for factor in (1.0, 2.0):

@@ -19,8 +19,9 @@ def test_figures(study, panels, tmp_path):
     assert len([a for a in figure.axes if a.get_visible()]) == panels
     for ending, magic in (("pdf", b"%PDF"), ("svg", b"<?xml")):
         path = tmp_path / f"figure.{ending}"
-        figure.savefig(path)
+        plot.save(figure, path)
         assert path.read_bytes().startswith(magic) and path.stat().st_size > 5000
+    assert "</text>" in path.read_text(encoding="utf-8"), "texts of an SVG are texts"
     plt.close(figure)
 
 
@@ -31,6 +32,9 @@ def test_curves_are_the_results():
     assert set(lines) == {f"{m}{a}" for m in ("affpcl", "independent") for a in ("", ", agent 0", ", agent 39")}
     curve = result.curves.where(method="affpcl", agent=39)
     assert np.array_equal(lines["affpcl, agent 39"], curve["mse_mean"])
+    lowest, highest = axes.get_ylim()
+    errors = result.curves["mse_mean"]
+    assert errors.min() / 100 < lowest < errors.min() and highest < 100 * errors.max(), "an interval that reaches 0"
     plt.close("all")
 
 

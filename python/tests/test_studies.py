@@ -93,9 +93,6 @@ def test_replicates_step_by_step(result):
         affpcl.Replicate(SPEC)
 
 
-LONG = {**SPEC, "run": {"steps": 10_000_000, "replicates": 2}, "sweep": {}}
-
-
 def test_other_threads_run_meanwhile():
     """The GIL is free while the engine computes."""
     ticks = []
@@ -117,19 +114,30 @@ def test_other_threads_run_meanwhile():
     assert end - start < 0.1 or gaps.max() < 0.5 * (end - start)
 
 
-def test_interruption():
-    script = textwrap.dedent(f"""
-        import affpcl
-        print("ready", flush=True)
-        try:
-            affpcl.run({ {k: v for k, v in LONG.items() if k != 'sweep'} !r})
-        except KeyboardInterrupt:
-            print("stopped", flush=True)
-    """)
+WORK = {
+    "a study": "affpcl.run({'problem': {'kind': 'gaussian'}, 'run': {'steps': 10_000_000}, 'method': [{'kind': 'affpcl'}]})",
+    "a method in Python": """
+affpcl.method(type("Alone", (affpcl.Method,), {
+    "declare": lambda self, shape: affpcl.Memory(agent={"x": shape.d}),
+    "update": lambda self, block: block.local_steps("x")}))
+affpcl.run({'problem': {'kind': 'gaussian'}, 'run': {'steps': 10_000_000}, 'method': [{'kind': 'alone'}]})
+""",
+    "a fit": """
+import numpy as np
+X = np.random.default_rng(1).normal(size=(8000, 10))
+while True:
+    affpcl.PersonalizedRegressor(threads=1).fit(X, X @ np.ones(10) + X[:, 0] ** 2, groups=np.arange(8000) % 200)
+""",
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_interruption(work):
+    script = ("import affpcl\nprint('ready', flush=True)\ntry:\n" + textwrap.indent(WORK[work], "    ") +
+              "\nexcept KeyboardInterrupt:\n    print('stopped', flush=True)\n")
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.5)
-    start = time.monotonic()
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "stopped\n"
-    assert child.returncode == 0 and time.monotonic() - start < 20
+    assert child.returncode == 0
