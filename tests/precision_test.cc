@@ -53,7 +53,7 @@ TEST_P(PrecisionOn, SingleIsCloseToDouble) {
 }
 
 TEST_P(PrecisionOn, BitsDoNotDependOnThreads) {
-  const Gaussian problem({.agents = 1100, .dim = 3}, 3, 0);
+  const Gaussian problem({.agents = 600, .dim = 3}, 3, 0);
   const auto one = serial_team(), three = thread_team(3);
   EXPECT_EQ(solutions(problem, "f32", *one), solutions(problem, "f32", *three));
   EXPECT_EQ(solutions(problem, "f64", *one), solutions(problem, "f64", *three));

@@ -233,7 +233,9 @@ class Sums {
  private:
   static double ratio(double up, double down) {
     if (!(up > 0)) return 0;
-    return std::sqrt(up / std::max(down, 1e-300));
+    // Without a degree of freedom left, `down` is a rounding error of 0: then not to infinity at
+    // once.
+    return std::min(100.0, std::sqrt(up / std::max(down, 1e-300)));
   }
   template <class F>
   void each(std::int64_t leaf, F f) const {

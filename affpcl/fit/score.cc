@@ -142,8 +142,9 @@ void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitR
   for (std::size_t i = 0; i < n; ++i) {
     AgentScore& a = result.agents[i];
     const double least = kSmall * a.loss.alone;
-    if (up[i] <= up_limit && a.gain.mean > least) a.verdict = Outcome::kGained;
-    if (down[i] <= down_limit && a.gain.mean < -least) a.verdict = Outcome::kLost;
+    // The interval has to say the same: a verdict must not contradict what stands beside it.
+    if (up[i] <= up_limit && a.gain.mean > least && a.gain.lo > 0) a.verdict = Outcome::kGained;
+    if (down[i] <= down_limit && a.gain.mean < -least && a.gain.hi < 0) a.verdict = Outcome::kLost;
     (a.verdict == Outcome::kGained ? result.gained
      : a.verdict == Outcome::kLost ? result.lost
                                    : result.even)++;

@@ -223,11 +223,12 @@ std::string instruction_set() {
 }
 
 std::vector<std::string> available_instruction_sets() {
+  const std::string in_use = instruction_set();
   hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;
   for (std::int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1)
     names.emplace_back(hwy::TargetName(rest & -rest));
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  use_instruction_set(in_use);
   return names;
 }
 

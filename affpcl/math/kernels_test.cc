@@ -257,6 +257,8 @@ TEST(InstructionSet, TheBestIsTheDefault) {
   EXPECT_EQ(instruction_set(), all.front());
   use_instruction_set(all.back());
   EXPECT_EQ(instruction_set(), all.back());
+  EXPECT_EQ(available_instruction_sets(), all);
+  EXPECT_EQ(instruction_set(), all.back());  // asking changes nothing
   use_instruction_set("");
   EXPECT_EQ(instruction_set(), all.front());
 }

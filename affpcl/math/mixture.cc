@@ -123,7 +123,8 @@ void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z)
   const Tag<T> d;
   const int N = Width<T>(), end = (columns.components + N - 1) / N * N;
   const int strip = std::clamp(384 / columns.dim, 2, 16) / 2 * 2 * N;
-  HWY_ALIGN T sums[kLanes * kVectorBytes / sizeof(T)] = {};
+  HWY_ALIGN T sums[kLanes * kVectorBytes / sizeof(T)];
+  std::fill_n(sums, x.count * N, T(0));
   for (int first = 0; first < end; first += strip) {
     const int last = std::min(first + strip, end);
     int j = 0;

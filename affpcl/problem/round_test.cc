@@ -26,7 +26,7 @@ TEST(Residual, IsTheMeanOverTheStepsBatch) {
   const Lanes lanes{0, 5};
   for (int size : {1, kBatch}) {
     const Buffer space(static_cast<std::size_t>(kSteps * size * 2 * kD) * kLanes);
-    const Batch batch{space.data(), kD, kD, kSteps, size};
+    const Batch batch{space.data(), kD, kD, kSteps, size, kSteps, size};
     for (int k = 0; k < kSteps; ++k)
       for (int m = 0; m < size; ++m) {
         const Out s{const_cast<double*>(batch.s(k, m).p), kD};

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "affpcl/base/error.h"
-#include "affpcl/problem/rank_one.h"
 
 namespace affpcl {
 

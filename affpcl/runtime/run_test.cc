@@ -444,6 +444,38 @@ TEST(RunStop, BeforeTheTailShowsWhereItStood) {
 
 // ---- refusals ----
 
+// Rounds of 7 samples as steps of 3, 3 and 1: each step takes the mean of its own.
+TEST(RunSamples, UnevenStepsAverageWhatTheyTake) {
+  const Gaussian problem({.agents = 5, .dim = 2}, 4, 0);
+  const std::unique_ptr<Team> team = serial_team();
+  const RunOptions o = options(6);
+  std::vector<Method> methods;
+  methods.push_back(make_method(method_kind("independent"), constant_step(0.01), 3, 3));
+  methods.back().last = 1;
+  Loop run(problem, std::move(methods), o, *team);
+  run.advance(6);
+
+  Layout world, sample;
+  problem.declare(world, sample);
+  Buffer state(static_cast<std::size_t>(sample.rows()) * kLanes), space(6 * kLanes);
+  const Out s{state.data(), sample.rows()}, x{space.data(), 2}, Ax{space.data() + 2 * kLanes, 2},
+      b{space.data() + 4 * kLanes, 2};
+  const Lanes lanes{0, 5};
+  for (std::uint32_t t = 0; t < 6; ++t) {
+    const std::uint32_t count = t % 3 == 2 ? 1 : 3;
+    std::vector<double> g(2 * kLanes);
+    for (std::uint32_t m = 0; m < count; ++m) {
+      problem.draw({{o.seed, o.replicate, 3 * t + m}, {}}, {lanes, nullptr}, s);
+      problem.apply(lanes, s, x, Ax);
+      problem.objective(lanes, s, b);
+      for (std::size_t k = 0; k < g.size(); ++k) g[k] += (Ax.p[k] - b.p[k]) / count;
+    }
+    for (std::size_t k = 0; k < g.size(); ++k) x.p[k] -= 0.01 * g[k];
+  }
+  for (std::int64_t i = 0; i < 5; ++i)
+    for (int r = 0; r < 2; ++r) EXPECT_NEAR(run.solution(0, i, r), x.row(r)[i], 1e-14);
+}
+
 TEST(RunRefuses, StatesOfOtherRuns) {
   const Gaussian small({.agents = 20, .dim = 3}, 6, 0), large({.agents = 70, .dim = 3}, 6, 0);
   const std::unique_ptr<Team> team = serial_team();
