@@ -32,6 +32,7 @@
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
+#include "tests/ranks.h"
 
 namespace affpcl::conformance {
 
@@ -113,11 +114,17 @@ inline std::vector<Method> one_method(const MethodKind& kind, const StepSizes& s
 // ---- looking at things ----
 
 // Everything one method of a run shows: iterates of all agents, the centre, and its record, except
-// how long it took.
-inline std::vector<double> picture(Run& run, const Problem& problem, std::size_t method = 0) {
-  std::vector<double> all;
-  for (std::int64_t i = 0; i < problem.shape().agents; ++i)
-    for (int r = 0; r < run.dimension(); ++r) all.push_back(run.solution(method, i, r));
+// how long it took. Complete in the first process.
+inline std::vector<double> picture(Run& run, const Problem& problem, Team& team,
+                                   std::size_t method = 0) {
+  std::vector<double> own, all;
+  const Leaves leaves = team.own(leaves_of(problem.shape().agents));
+  for (std::int64_t i = leaves.first * kLeaf;
+       i < std::min(leaves.last * kLeaf, problem.shape().agents); ++i)
+    for (int r = 0; r < run.dimension(); ++r) own.push_back(run.solution(method, i, r));
+  team.processes().to_first(own, [&](std::span<const double> numbers) {
+    all.insert(all.end(), numbers.begin(), numbers.end());
+  });
   for (const In& centre : {run.central_x(method), run.central_theta(method)})
     all.insert(all.end(), centre.p, centre.p + centre.rows);
   const Record record = run.finish()[method];
@@ -129,6 +136,11 @@ inline std::vector<double> picture(Run& run, const Problem& problem, std::size_t
   add({record.mse, record.central_x, record.central_theta, static_cast<double>(record.diverged_at),
        static_cast<double>(record.sent)});
   return all;
+}
+
+inline std::vector<double> picture(Run& run, const Problem& problem, std::size_t method = 0) {
+  const std::unique_ptr<Team> alone = serial_team();
+  return picture(run, problem, *alone, method);
 }
 
 inline ::testing::AssertionResult same_bits(const std::vector<double>& a,
@@ -241,6 +253,31 @@ inline void is_the_same_on_any_team(const Trial& t) {
   for (int threads : {2, 3}) {
     const std::unique_ptr<Team> team = thread_team(threads);
     EXPECT_TRUE(same_bits(t.whole(*team), want)) << threads << " threads";
+  }
+  // Ranks, some of them with threads and some without agents; saved on one number, loaded on
+  // another.
+  for (const auto& [ranks, threads] : {std::pair{2, 1}, {3, 2}, {8, 1}}) {
+    RunState state;
+    std::vector<double> through, resumed;
+    Ranks::run(ranks, [&, threads = threads](Processes& processes) {
+      const std::unique_ptr<Team> team = thread_team(threads, processes);
+      const std::unique_ptr<Run> run = t.start(*team);
+      run->advance(4);
+      RunState saved = run->save();
+      run->advance(Trial::kSteps);
+      std::vector<double> seen = picture(*run, t.problem(), *team);
+      if (processes.first()) state = std::move(saved), through = std::move(seen);
+    });
+    EXPECT_TRUE(same_bits(through, want)) << ranks << " ranks";
+    Ranks::run(ranks == 8 ? 1 : ranks + 1, [&](Processes& processes) {
+      const std::unique_ptr<Team> team = serial_team(processes);
+      const std::unique_ptr<Run> run = t.start(*team);
+      run->load(processes.first() ? state : RunState{});
+      run->advance(Trial::kSteps);
+      std::vector<double> seen = picture(*run, t.problem(), *team);
+      if (processes.first()) resumed = std::move(seen);
+    });
+    EXPECT_TRUE(same_bits(resumed, want)) << "saved by " << ranks << " ranks";
   }
 }
 

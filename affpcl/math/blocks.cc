@@ -21,13 +21,15 @@ Buffer::Buffer(std::size_t size)
   std::fill_n(p_.get(), size, 0.0);
 }
 
-Store::Store(int rows, std::int64_t agents)
+Store::Store(int rows, std::int64_t agents) : Store(rows, agents, 0, blocks_of(agents)) {}
+Store::Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64_t last_block)
     : rows_(rows),
       agents_(agents),
-      data_(static_cast<std::size_t>(blocks_of(agents) * rows * kLanes)) {}
+      first_(first_block),
+      data_(static_cast<std::size_t>((last_block - first_block) * rows * kLanes)) {}
 
 Agents Store::block(std::int64_t b) const {
-  return {lanes_of(b, agents_), data_.data() + b * rows_ * kLanes};
+  return {lanes_of(b, agents_), data_.data() + (b - first_) * rows_ * kLanes};
 }
 
 Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n, lanes_}; }

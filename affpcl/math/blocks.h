@@ -119,17 +119,18 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// Blocks of all agents for one Layout.
+// Blocks of all agents for one Layout, or of those that a process holds.
 class Store {
  public:
   Store() = default;
   Store(int rows, std::int64_t agents);
-  Agents block(std::int64_t b) const;
+  Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64_t last_block);
+  Agents block(std::int64_t b) const;  // by its number among all
   std::span<double> all() const { return data_.span(); }
 
  private:
   int rows_ = 0;
-  std::int64_t agents_ = 0;
+  std::int64_t agents_ = 0, first_ = 0;
   Buffer data_;
 };
 

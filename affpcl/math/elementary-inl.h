@@ -30,8 +30,8 @@ HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, hn::TFromD<D> first, Rest...
   return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, first));
 }
 
-// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that neither
-// it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
+// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that
+// neither it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
 template <class T>
 inline constexpr T kLeastExponent = sizeof(T) == 8 ? -700 : -60;
 template <class T>

@@ -36,6 +36,36 @@ void SumTree::append(const SumTree& next) {
   }
 }
 
+const double* SumTree::append(Leaves run, const double* numbers) {
+  taken_ += run.count();
+  for (const Node& node : largest_nodes(run)) {
+    std::copy_n(numbers, width_, open());
+    numbers += width_;
+    push(node.level, node.index);
+  }
+  return numbers;
+}
+
+void SumTree::write(std::span<double> numbers) const {
+  if (numbers.size() != nodes_.size() * width_)
+    throw std::logic_error("nodes of a sum that nobody expects");
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    std::copy_n(slots_[i].data(), width_, numbers.data() + i * width_);
+}
+
+std::vector<SumTree::Node> largest_nodes(Leaves run) {
+  std::vector<SumTree::Node> nodes;
+  while (run.first < run.last) {
+    int level = 0;  // the largest that begins here and ends within the run
+    while (run.first % (std::int64_t{2} << level) == 0 &&
+           run.first + (std::int64_t{2} << level) <= run.last)
+      ++level;
+    nodes.push_back({level, run.first >> level});
+    run.first += std::int64_t{1} << level;
+  }
+  return nodes;
+}
+
 const double* SumTree::finish(std::int64_t leaves) {
   if (nodes_.empty()) throw std::logic_error("a sum without leaves");
   // The ragged right edge: the last node has no right sibling, so it goes up until it is one.

@@ -14,6 +14,15 @@
 
 namespace affpcl {
 
+struct Leaves {  // a contiguous run
+  std::int64_t first = 0, last = 0;
+  std::int64_t count() const { return last - first; }
+};
+// The run of one of `parts` that share all leaves as evenly as can be.
+inline Leaves share_of(std::int64_t leaves, int part, int parts) {
+  return {leaves * part / parts, leaves * (part + 1) / parts};
+}
+
 class SumTree {
  public:
   SumTree() = default;
@@ -29,6 +38,9 @@ class SumTree {
 
   // Takes over the nodes of the run that follows this one.
   void append(const SumTree& next);
+  // The same for a run that another process has written; returns where its numbers end.
+  const double* append(Leaves run, const double* numbers);
+  void write(std::span<double> numbers) const;  // of all nodes, in order
 
   // The root, after all leaves of [0, leaves) have come in.
   const double* finish(std::int64_t leaves);
@@ -39,11 +51,12 @@ class SumTree {
   }
   std::size_t width() const { return width_; }
 
- private:
   struct Node {
     int level;
     std::int64_t index;
   };
+
+ private:
   void push(int level, std::int64_t index);
 
   std::size_t width_ = 0;
@@ -51,5 +64,8 @@ class SumTree {
   std::vector<Node> nodes_;    // ascending; never more than about 2 log2(leaves)
   std::vector<Buffer> slots_;  // slots_[i] holds nodes_[i]; the one beyond is being filled
 };
+
+// The nodes to which a run adds up, in order.
+std::vector<SumTree::Node> largest_nodes(Leaves run);
 
 }  // namespace affpcl

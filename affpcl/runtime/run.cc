@@ -34,6 +34,8 @@ void Run::blocks(std::int64_t leaf, F f) const {
   for (std::int64_t b = first; b < last; ++b) f(b);
 }
 
+Store Run::store(int rows) const { return Store(rows, shape_.agents, first_block_, last_block_); }
+
 Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options, Team& team)
     : problem_(problem),
       options_(std::move(options)),
@@ -41,6 +43,10 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
       more_(static_cast<int>(problem.more_errors().size())) {
+  const Leaves own = team_.own(leaves_);
+  const std::int64_t all_blocks = blocks_of(shape_.agents);
+  first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
+  last_block_ = std::min(own.last * (kLeaf / kLanes), all_blocks);
   const int workers = team_.workers();
   scratch_.resize(static_cast<std::size_t>(workers));
   const Key key{options_.seed, options_.replicate, 0};
@@ -63,15 +69,15 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     m.method.algorithm->declare(
         {problem_, m.method.step, m.method.period, m.method.batch, m.method.last, options_.steps},
         m.agent, m.centre, m.sum);
-    m.agents = Store(m.agent.rows(), shape_.agents);
+    m.agents = store(m.agent.rows());
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));
-    m.error = Store(1, shape_.agents);
-    m.tail = Store(1, shape_.agents);
-    m.more = Store(more_, shape_.agents);
-    if (options_.iterate != RunOptions::Iterate::kLast) m.averaged = Store(shape_.d, shape_.agents);
+    m.error = store(1);
+    m.tail = store(1);
+    m.more = store(more_);
+    if (options_.iterate != RunOptions::Iterate::kLast) m.averaged = store(shape_.d);
     m.total = TeamSum(static_cast<std::size_t>(m.sum.size()), workers);
-    m.error_total = TeamSum(1, workers);
+    m.error_total = TeamSum(1 + options_.curve_agents.size(), workers);
     m.record.sent = m.sum.size();
     m.record.published = algorithm.published_traffic();
     m.record.agents.resize(options_.curve_agents.size());
@@ -101,8 +107,8 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     if (group == groups_.end()) {
       Group g{method.period, method.batch, method.last, {}, {}, {}, {}, {}};
       problem_.declare(g.world, g.sample);
-      g.worlds = Store(g.world.rows(), shape_.agents);
-      g.samples = Store(g.period * g.batch * (g.sample.rows() + shape_.d), shape_.agents);
+      g.worlds = store(g.world.rows());
+      g.samples = store(g.period * g.batch * (g.sample.rows() + shape_.d));
       group = groups_.insert(groups_.end(), std::move(g));
     }
     group->members.push_back(i);
@@ -229,9 +235,12 @@ void Run::round(Group& group, Member& m, int steps) {
             }
           }
           numbers[0] += kernels::lane_sum(error.p, agents.lanes.count);
+          for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
+            if (const std::int64_t agent = options_.curve_agents[i]; agent / kLanes == b)
+              numbers[1 + i] = error.p[agent % kLanes];
         });
       });
-  record(m, at, sum[0]);
+  record(m, at, sum);
   m.progress[kSeconds] += now() - start;
 }
 
@@ -243,10 +252,10 @@ void Run::restore_absent(Lanes lanes, In before, Out now) const {
   }
 }
 
-void Run::record(Member& m, std::int64_t at, double error_sum) {
+void Run::record(Member& m, std::int64_t at, const double* errors) {
   if (problem_.truth() == nullptr) return;
   const Truth& truth = *problem_.truth();
-  const double mse = error_sum / static_cast<double>(shape_.agents);
+  const double mse = errors[0] / static_cast<double>(shape_.agents);
   if (!(mse <= options_.diverged_above * scale_)) m.progress[kDivergedAt] = static_cast<double>(at);
   if (at > options_.steps - options_.tail) {
     const In xc = m.method.algorithm->central_x(centre_of(m)),
@@ -264,16 +273,17 @@ void Run::record(Member& m, std::int64_t at, double error_sum) {
   if (at / every == last / every && at < options_.steps) return;
   m.record.steps.push_back(static_cast<double>(at));
   m.record.curve.push_back(mse);
-  for (std::size_t i = 0; i < options_.curve_agents.size(); ++i) {
-    const std::int64_t agent = options_.curve_agents[i];
-    m.record.agents[i].push_back(m.error.block(agent / kLanes)[kOneRow].p[agent % kLanes]);
-  }
+  for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
+    m.record.agents[i].push_back(errors[1 + i]);
 }
 
 void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
   until = std::min(until, options_.steps);
   // All groups keep step: a group's round covers its period, and is due when the clock reaches it.
-  while (step_ < until && !(stop != nullptr && stop->load(std::memory_order_relaxed))) {
+  const auto stopped = [&] {
+    return stop != nullptr && team_.processes().any(stop->load(std::memory_order_relaxed));
+  };
+  while (step_ < until && !stopped()) {
     for (Group& group : groups_) {
       if (step_ % group.period != 0) continue;
       const int steps =
@@ -287,6 +297,24 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
     }
     ++step_;
   }
+}
+
+template <class F>
+std::vector<double> Run::by_agent(int rows, F write) {
+  std::vector<double> mine, all;
+  if (rows == 0) return all;
+  for (std::int64_t b = first_block_; b < last_block_; ++b) {
+    scratch_[0].clear();
+    const Out out = scratch_[0].rows(rows);
+    write(b, out);
+    for (int l = 0; l < lanes_of(b, shape_.agents).count; ++l)
+      for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);
+  }
+  if (team_.processes().count() == 1) return mine;
+  team_.processes().to_first(mine, [&](std::span<const double> numbers) {
+    all.insert(all.end(), numbers.begin(), numbers.end());
+  });
+  return all;
 }
 
 const std::vector<Record>& Run::finish() {
@@ -304,57 +332,53 @@ const std::vector<Record>& Run::finish() {
     r.central_x = m.progress[kTailX] / count;
     r.central_theta = m.progress[kTailTheta] / count;
     const Store& errors = count > 0 ? m.tail : m.error;
-    for (std::int64_t i = 0; i < shape_.agents; ++i)
-      r.agent_mse.push_back(problem_.truth() == nullptr
-                                ? std::nan("")
-                                : errors.block(i / kLanes)[kOneRow].p[i % kLanes] /
-                                      std::max(count, 1.0));
+    r.agent_mse = by_agent(1, [&](std::int64_t b, Out rows) {
+      for (int l = 0; l < kLanes; ++l)
+        rows.p[l] = problem_.truth() == nullptr
+                        ? std::nan("")
+                        : errors.block(b)[kOneRow].p[l] / std::max(count, 1.0);
+    });
     if (!problem_.agent_names().empty())
-      for (std::int64_t i = 0; i < shape_.agents; ++i)
-        for (int k = 0; k < shape_.d; ++k)
-          r.solution.push_back(scored(m, i / kLanes).at(k, static_cast<int>(i % kLanes)));
+      r.solution = by_agent(shape_.d, [&](std::int64_t b, Out rows) { copy(scored(m, b), rows); });
     // Without a truth there is no error to watch: diverged is what is not finite at the end.
     if (problem_.truth() == nullptr && !std::all_of(r.solution.begin(), r.solution.end(),
                                                     [](double x) { return std::isfinite(x); }))
       r.diverged_at = step_;
+    const std::vector<double> more = by_agent(more_, [&](std::int64_t b, Out rows) {
+      copy(m.more.block(b)[{0, more_}], rows);
+    });
     for (int e = 0; e < more_; ++e) {
       double sum = 0;
-      for (std::int64_t i = 0; i < shape_.agents; ++i)
-        sum += m.more.block(i / kLanes)[{e, 1}].p[i % kLanes];
+      for (std::size_t i = static_cast<std::size_t>(e); i < more.size();
+           i += static_cast<std::size_t>(more_))
+        sum += more[i];
       r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
     }
-    const auto tallies = static_cast<int>(m.method.algorithm->tallies().size());
-    r.tallies.assign(static_cast<std::size_t>(tallies), {});
-    for (std::int64_t b = 0; b < blocks_of(shape_.agents) && tallies > 0; ++b) {
-      scratch_[0].clear();
-      const Out rows = scratch_[0].rows(tallies);
-      m.method.algorithm->report(m.agents.block(b), rows);
-      for (int t = 0; t < tallies; ++t)
-        r.tallies[static_cast<std::size_t>(t)].insert(
-            r.tallies[static_cast<std::size_t>(t)].end(), rows.row(t),
-            rows.row(t) + lanes_of(b, shape_.agents).count);
-    }
+    const std::size_t tallies = m.method.algorithm->tallies().size();
+    const std::vector<double> told = by_agent(
+        static_cast<int>(tallies),
+        [&](std::int64_t b, Out rows) { m.method.algorithm->report(m.agents.block(b), rows); });
+    r.tallies.assign(tallies, {});
+    for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
     records_.push_back(std::move(r));
   }
   return records_;
 }
 
 // Every number a run goes on from, in a fixed order: save copies them out, load copies them in.
-template <class Span, class List>
-void Run::visit(Span fixed, List list) {
+// Blocks are split among processes, the rest is the same in all.
+template <class Split, class Same, class List>
+void Run::visit(Split split, Same same, List list) {
   for (Member& m : members_) {
-    fixed(m.agents.all());
-    fixed(m.shared.span());
-    fixed(m.averaged.all());
-    fixed(m.error.all());
-    fixed(m.tail.all());
-    fixed(m.more.all());
-    fixed(std::span(m.progress));
+    for (const Store* store : {&m.agents, &m.averaged, &m.error, &m.tail, &m.more})
+      split(store->all());
+    same(m.shared.span());
+    same(std::span(m.progress));
     list(m.record.steps);
     list(m.record.curve);
     for (std::vector<double>& curve : m.record.agents) list(curve);
   }
-  for (Group& g : groups_) fixed(g.worlds.all());
+  for (Group& g : groups_) split(g.worlds.all());
 }
 
 RunState Run::save() {
@@ -362,26 +386,59 @@ RunState Run::save() {
   const auto keep = [&](const auto& numbers) {
     state.numbers.emplace_back(numbers.begin(), numbers.end());
   };
-  visit(keep, keep);
+  const auto gather = [&](std::span<double> mine) {
+    state.numbers.emplace_back();
+    std::vector<double>& all = state.numbers.back();
+    team_.processes().to_first(mine, [&](std::span<const double> numbers) {
+      all.insert(all.end(), numbers.begin(), numbers.end());
+    });
+  };
+  visit(gather, keep, keep);
   return state;
 }
 
 void Run::load(const RunState& state) {
+  Processes& processes = team_.processes();
+  const auto refuse_unless = [](bool fits, const char* why) {
+    if (!fits) throw BadInput(fmt::format("this saved state belongs to another run: {}", why));
+  };
+  static const std::vector<double> kNothing;
   std::size_t next = 0;
   const auto take = [&]() -> const std::vector<double>& {
-    if (next == state.numbers.size())
-      throw BadInput("this saved state belongs to another run: it holds too little");
+    if (!processes.first()) return kNothing;
+    refuse_unless(next < state.numbers.size(), "it holds too little");
     return state.numbers[next++];
   };
-  visit(
-      [&](std::span<double> numbers) {
-        const std::vector<double>& from = take();
-        if (from.size() != numbers.size())
-          throw BadInput("this saved state belongs to another run: a part of it has another size");
-        std::copy(from.begin(), from.end(), numbers.begin());
-      },
-      [&](std::vector<double>& list) { list = take(); });
-  step_ = state.step;
+  constexpr char kSize[] = "a part of it has another size";
+  const auto hand_out = [&](std::span<double> mine) {
+    std::span<const double> rest = take();
+    processes.from_first(mine, [&](std::span<double> numbers) {
+      refuse_unless(numbers.size() <= rest.size(), kSize);
+      std::copy_n(rest.begin(), numbers.size(), numbers.begin());
+      rest = rest.subspan(numbers.size());
+    });
+    refuse_unless(rest.empty(), kSize);
+  };
+  const auto spread = [&](std::span<double> numbers) {
+    const std::vector<double>& from = take();
+    if (processes.first()) {
+      refuse_unless(from.size() == numbers.size(), kSize);
+      std::copy(from.begin(), from.end(), numbers.begin());
+    }
+    processes.spread(numbers);
+  };
+  const auto spread_list = [&](std::vector<double>& list) {
+    if (processes.first()) list = take();
+    auto size = static_cast<double>(list.size());
+    processes.spread({&size, 1});
+    list.resize(static_cast<std::size_t>(size));
+    processes.spread(list);
+  };
+  visit(hand_out, spread, spread_list);
+  refuse_unless(!processes.first() || next == state.numbers.size(), "it holds too much");
+  auto step = static_cast<double>(state.step);
+  processes.spread({&step, 1});
+  step_ = static_cast<std::int64_t>(step);
 }
 
 void Run::watch(std::function<void(std::size_t, std::int64_t)> watcher) {

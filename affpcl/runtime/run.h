@@ -1,7 +1,8 @@
 // The round loop: one replicate of one setting, all its methods side by side on the same samples.
 //
 // Methods with the same period and batch share one world and one batch, drawn once, so their
-// differences are paired.
+// differences are paired. Where several processes share the agents, each holds the blocks of its
+// own, and all of them call the same functions in the same order.
 #pragma once
 
 #include <array>
@@ -77,14 +78,18 @@ class Run {
   std::int64_t step() const { return step_; }
   bool done() const { return step_ >= options_.steps; }
 
-  const std::vector<Record>& finish();  // fills in the averages of what has been done so far
+  // Fills in the averages of what has been done so far; what is by agent, in the first process
+  // only.
+  const std::vector<Record>& finish();
 
+  // Of all processes, in the first one: that is where a state comes from and where it is needed.
   RunState save();
   void load(const RunState& state);
 
   // Called after every round of every method: (method, step), and once before the first with step
   // 0.
   void watch(std::function<void(std::size_t, std::int64_t)> watcher);
+  // Of agents that this process holds.
   In solution(std::size_t method, std::int64_t block) const;
   double solution(std::size_t method, std::int64_t agent, int row) const;
   int dimension() const { return shape_.d; }
@@ -124,22 +129,29 @@ class Run {
   void draw(Group& group, int steps);
   void round(Group& group, Member& member, int steps);
   void restore_absent(Lanes lanes, In before, Out now) const;
-  void record(Member& member, std::int64_t now, double error_sum);
+  // The sum of all errors, then those of the curve agents.
+  void record(Member& member, std::int64_t now, const double* errors);
   Batch batch_of(const Group& group, std::int64_t block, int steps) const;
   Centre centre_of(const Member& member) const { return {member.shared.data()}; }
   In scored(const Member& member, std::int64_t block) const;  // the last or the averaged iterate
   // Calls f for the blocks of a leaf.
   template <class F>
   void blocks(std::int64_t leaf, F f) const;
-  template <class Span, class List>
-  void visit(Span fixed, List list);
+  Store store(int rows) const;  // for the blocks of this process
+  // rows numbers of every agent, agent by agent, in the first process; write(block, rows) gives
+  // them.
+  template <class F>
+  std::vector<double> by_agent(int rows, F write);
+  template <class Split, class Same, class List>
+  void visit(Split split, Same same, List list);
 
   const Problem& problem_;
   RunOptions options_;
   Team& team_;
   Shape shape_;
   std::int64_t leaves_ = 0;
-  int more_ = 0;  // other measures of error
+  std::int64_t first_block_ = 0, last_block_ = 0;  // of this process
+  int more_ = 0;                                   // other measures of error
   std::int64_t step_ = 0;
   double scale_ = 1;
   std::vector<Member> members_;

@@ -13,15 +13,17 @@ using Work = FunctionRef<void(std::int64_t, int)>;
 
 class Serial final : public Team {
  public:
+  using Team::Team;
   int workers() const override { return 1; }
   void each(std::int64_t leaves, Work work) override {
-    for (std::int64_t leaf = 0; leaf < leaves; ++leaf) work(leaf, 0);
+    const Leaves mine = own(leaves);
+    for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
   }
 };
 
 class Threads final : public Team {
  public:
-  explicit Threads(int workers) : workers_(workers) {
+  Threads(int workers, Processes& processes) : Team(processes), workers_(workers) {
     for (int w = 1; w < workers_; ++w) threads_.emplace_back([this, w] { serve(w); });
   }
   ~Threads() override {
@@ -35,11 +37,15 @@ class Threads final : public Team {
   int workers() const override { return workers_; }
 
   void each(std::int64_t leaves, Work work) override {
-    if (leaves == 1) return work(0, 0);  // nothing to share: let the others sleep
+    const Leaves mine = own(leaves);
+    if (mine.count() <= 1) {  // nothing to share: let the others sleep
+      for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       work_ = &work;
-      leaves_ = leaves;
+      leaves_ = mine;
       busy_ = workers_ - 1;
       ++call_;
     }
@@ -53,8 +59,9 @@ class Threads final : public Team {
  private:
   void run(int w) {
     try {
-      for (std::int64_t leaf = leaves_ * w / workers_; leaf < leaves_ * (w + 1) / workers_; ++leaf)
-        (*work_)(leaf, w);
+      const Leaves mine = share_of(leaves_.count(), w, workers_);
+      for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf)
+        (*work_)(leaves_.first + leaf, w);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -79,7 +86,8 @@ class Threads final : public Team {
   std::condition_variable wake_, done_;
   std::vector<std::thread> threads_;
   const Work* work_ = nullptr;
-  std::int64_t leaves_ = 0, call_ = 0;
+  Leaves leaves_{};
+  std::int64_t call_ = 0;
   int busy_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
@@ -91,9 +99,11 @@ int threads_or_all(int threads) {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::unique_ptr<Team> serial_team() { return std::make_unique<Serial>(); }
-std::unique_ptr<Team> thread_team(int threads) {
-  return threads <= 1 ? serial_team() : std::make_unique<Threads>(threads);
+std::unique_ptr<Team> serial_team(Processes& processes) {
+  return std::make_unique<Serial>(processes);
+}
+std::unique_ptr<Team> thread_team(int threads, Processes& processes) {
+  return threads <= 1 ? serial_team(processes) : std::make_unique<Threads>(threads, processes);
 }
 
 const double* TeamSum::operator()(Team& team, std::int64_t leaves,
@@ -105,7 +115,28 @@ const double* TeamSum::operator()(Team& team, std::int64_t leaves,
     tree.push(leaf);
   });
   for (std::size_t w = 1; w < trees_.size(); ++w) trees_[0].append(trees_[w]);
-  return trees_[0].finish(leaves);
+  return finish(team, leaves);
+}
+
+// Everybody learns everybody's nodes and finishes the same tree.
+const double* TeamSum::finish(Team& team, std::int64_t leaves) {
+  SumTree& tree = trees_[0];
+  Processes& processes = team.processes();
+  if (processes.count() == 1) return tree.finish(leaves);
+  const auto ranks = static_cast<std::size_t>(processes.count());
+  std::size_t most = 0;
+  counts_.resize(ranks);
+  for (std::size_t r = 0; r < ranks; ++r)
+    most += counts_[r] = tree.width() * largest_nodes(team.own(leaves, static_cast<int>(r))).size();
+  all_.resize(most);
+  mine_.resize(counts_[static_cast<std::size_t>(processes.rank())]);
+  tree.write(mine_);
+  processes.share(mine_, counts_, all_);
+  tree.clear();
+  const double* from = all_.data();
+  for (std::size_t r = 0; r < ranks; ++r)
+    from = tree.append(team.own(leaves, static_cast<int>(r)), from);
+  return tree.finish(leaves);
 }
 
 }  // namespace affpcl

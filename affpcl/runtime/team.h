@@ -1,5 +1,6 @@
-// Who runs the blocks. Work comes in leaves of 256 agents; a worker takes a contiguous run of them
-// in ascending order, so sums over leaves have the same bits for any team (math/sum_tree.h).
+// Who runs the blocks: threads of one process, or of each of several. Work comes in leaves of 256
+// agents; a process takes a contiguous run of them, and so does each of its workers, in ascending
+// order, so sums over leaves have the same bits for any team (math/sum_tree.h).
 #pragma once
 
 #include <cstdint>
@@ -8,20 +9,33 @@
 
 #include "affpcl/base/function_ref.h"
 #include "affpcl/math/sum_tree.h"
+#include "affpcl/runtime/processes.h"
 
 namespace affpcl {
 
 class Team {
  public:
+  explicit Team(Processes& processes) : processes_(processes) {}
   virtual ~Team() = default;
-  virtual int workers() const = 0;
-  // work(leaf, worker) for every leaf. The first exception of any worker is rethrown here.
+  virtual int workers() const = 0;  // of this process
+  // work(leaf, worker) for every leaf of this process. The first exception of any worker is
+  // rethrown here.
   virtual void each(std::int64_t leaves, FunctionRef<void(std::int64_t, int)> work) = 0;
+
+  Processes& processes() const { return processes_; }
+  Leaves own(std::int64_t leaves) const { return own(leaves, processes_.rank()); }
+  Leaves own(std::int64_t leaves, int rank) const {
+    return share_of(leaves, rank, processes_.count());
+  }
+
+ private:
+  Processes& processes_;
 };
 
-std::unique_ptr<Team> serial_team();
-std::unique_ptr<Team> thread_team(int threads);  // keeps its threads; they sleep between calls
-int threads_or_all(int threads);                 // 0: as many as the machine has
+std::unique_ptr<Team> serial_team(Processes& processes = this_process());
+// Keeps its threads; they sleep between calls.
+std::unique_ptr<Team> thread_team(int threads, Processes& processes = this_process());
+int threads_or_all(int threads);  // 0: as many as the machine has
 
 // A sum over leaves, `width` numbers each, whose memory is kept from call to call.
 class TeamSum {
@@ -35,7 +49,11 @@ class TeamSum {
                            FunctionRef<void(std::int64_t, int, double*)> work);
 
  private:
+  const double* finish(Team& team, std::int64_t leaves);
+
   std::vector<SumTree> trees_;
+  std::vector<double> mine_, all_;   // nodes on their way
+  std::vector<std::size_t> counts_;  // by process
 };
 
 }  // namespace affpcl

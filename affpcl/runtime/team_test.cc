@@ -8,6 +8,8 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "tests/ranks.h"
+
 namespace affpcl {
 namespace {
 
@@ -93,6 +95,45 @@ TEST(TeamSum, RecoversFromAnException) {
                    }),
                std::runtime_error);
   EXPECT_EQ(*sum(*team, 6, [](std::int64_t, int, double* x) { x[0] += 1; }), 6);
+}
+
+TEST(Team, RanksAndTheirThreadsTakeEveryLeafOnce) {
+  for (int ranks : {1, 2, 3, 5, 8})
+    for (std::int64_t leaves : {1, 2, 7, 40}) {
+      std::vector<std::atomic<int>> taken(static_cast<std::size_t>(leaves));
+      Ranks::run(ranks, [&](Processes& processes) {
+        const std::unique_ptr<Team> team = thread_team(2, processes);
+        const Leaves own = team->own(leaves);
+        team->each(leaves, [&](std::int64_t leaf, int) {
+          ++taken[static_cast<std::size_t>(leaf)];
+          if (leaf < own.first || leaf >= own.last) ADD_FAILURE() << "not its own";
+        });
+      });
+      for (const std::atomic<int>& count : taken) EXPECT_EQ(count, 1);
+    }
+}
+
+TEST(TeamSum, HasTheSameBitsForAnyRanksAndThreads) {
+  for (std::int64_t leaves : {1, 2, 3, 11, 64, 129}) {
+    const auto fill = [](std::int64_t leaf, int, double* numbers) {
+      numbers[0] = 1.0 / (1.0 + static_cast<double>(leaf));
+      numbers[1] = std::sin(static_cast<double>(leaf)) * 1e8;
+    };
+    const std::unique_ptr<Team> alone = serial_team();
+    TeamSum one(2, 1);
+    const double* total = one(*alone, leaves, fill);
+    for (const auto& [ranks, threads] : {std::pair{2, 1}, {3, 2}, {8, 1}, {13, 1}})
+      Ranks::run(ranks, [&, threads = threads](Processes& processes) {
+        const std::unique_ptr<Team> team = thread_team(threads, processes);
+        TeamSum sum(2, threads);
+        for (int again = 0; again < 2; ++again) {
+          const double* got = sum(*team, leaves, fill);
+          if (got[0] != total[0] || got[1] != total[1])
+            ADD_FAILURE() << leaves << " leaves, rank " << processes.rank() << " of "
+                          << processes.count();
+        }
+      });
+  }
 }
 
 }  // namespace
