@@ -17,18 +17,23 @@ function(affpcl_find_header variable header package)
 endfunction()
 affpcl_find_header(RANDOM123_INCLUDE_DIR Random123/philox.h librandom123-dev)
 affpcl_find_header(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h libtomlplusplus-dev)
+affpcl_find_header(XXHASH_INCLUDE_DIR xxhash.h libxxhash-dev)
 affpcl_find_header(BOOST_MATH_INCLUDE_DIR boost/math/distributions/students_t.hpp libboost-dev)
 
 # Everything that .cc files may include and no public header may (tests/layers.py checks). Never installed.
 add_library(affpcl_private INTERFACE)
 target_include_directories(affpcl_private SYSTEM INTERFACE
-  ${RANDOM123_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR} ${BOOST_MATH_INCLUDE_DIR})
+  ${RANDOM123_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR} ${BOOST_MATH_INCLUDE_DIR})
 target_compile_definitions(affpcl_private INTERFACE TOML_HEADER_ONLY=1)
 target_link_libraries(affpcl_private INTERFACE
   Eigen3::Eigen fmt::fmt-header-only nlohmann_json::nlohmann_json hwy::hwy LibZip::LibZip)
 
 if(AFFPCL_CLI)
   find_package(CLI11 2.1 CONFIG REQUIRED)
+  if(AFFPCL_MPI)
+    set(MPI_CXX_SKIP_MPICXX ON)  # MPI's own C++ names, long withdrawn
+    find_package(MPI COMPONENTS CXX)
+  endif()
 endif()
 if(AFFPCL_TESTS)
   find_package(GTest 1.12 REQUIRED)

@@ -83,9 +83,12 @@ std::string summary_json(const Study& study, const StudyResult& result,
                 {"instruction_set", instruction_set()},
                 {"compiler", kCompiler},
                 {"threads", result.threads},
-                {"ranks", 1},
+                {"ranks", result.ranks},
                 {"seconds", result.seconds},
                 {"complete", result.complete}};
+  if (result.ranks > 1)
+    manifest["communication"] = {{"bytes_sent", result.bytes_sent},
+                                 {"seconds", result.communication_seconds}};
   Json settings = Json::array();
   for (const SettingResult& s : result.settings) {
     Json at = Json::object(), diverged = Json::object(), methods = Json::array();

@@ -9,11 +9,14 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/study/checkpoint.h"
 #include "affpcl/study/limits.h"
+#include "affpcl/study/task.h"
 #include "affpcl/study/trace.h"
 
 namespace affpcl {
@@ -24,13 +27,8 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // skewed numbers is up to three times as likely as a normal one, so the true rate is below 1 %.
 constexpr double kFalseAlarms = 0.001;
 constexpr Estimate kNoEstimate{kNone, kNone, kNone, kNone};
-
-struct Replicate {
-  std::vector<Record> records;  // by method; empty: not run
-  std::int64_t steps = 0;
-  std::int64_t number = 0;
-  std::vector<double> distance;  // by agent
-};
+constexpr double kCheckpointSeconds = 60;  // between two, where nobody says otherwise
+constexpr std::int64_t kFirstQuota = 64;   // steps until the first one
 
 // |x^i_* - x^c_*| by agent; empty where the truth is not known.
 std::vector<double> distances(const Problem& problem) {
@@ -57,9 +55,27 @@ struct Collected {
   std::int64_t left = 0;
 };
 
+// What the summary needs to know of a setting's problem.
+struct Described {
+  std::vector<std::int64_t> curve_agents;
+  std::vector<std::string> errors, agents, unknowns;
+};
+
+// A replicate under way.
+struct Running {
+  std::size_t task;
+  std::unique_ptr<Problem> problem;
+  std::unique_ptr<Run> run;
+  std::int64_t steps = 0;
+};
+
 class Runner {
  public:
-  Runner(const Study& study, const StudyOptions& options) : study_(study), options_(options) {
+  Runner(const Study& study, const StudyOptions& options)
+      : study_(study),
+        options_(options),
+        processes_(options.processes != nullptr ? *options.processes : this_process()),
+        described_(study.settings.size()) {
     for (const Setting& s : study.settings) {
       Collected c;
       c.replicates.resize(static_cast<std::size_t>(s.spec.replicates));
@@ -67,7 +83,6 @@ class Runner {
       collected_.push_back(std::move(c));
       for (std::int64_t r = 0; r < s.spec.replicates; ++r)
         tasks_.emplace_back(collected_.size() - 1, static_cast<std::uint32_t>(r));
-      work_ += cost(s.spec) * static_cast<double>(s.spec.replicates);
     }
     result_.settings.resize(study.settings.size());
   }
@@ -75,126 +90,337 @@ class Runner {
   StudyResult go() {
     const auto start = std::chrono::steady_clock::now();
     for (const Setting& s : study_.settings) refuse_too_large(s.spec);
-    const int threads = threads_or_all(options_.threads);
-    result_.threads = threads;
-    if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(study_, options_.trace);
-
-    // Many agents: the threads share each replicate's blocks. Few agents: each thread takes whole
-    // replicates. The bits are the same either way.
-    std::int64_t most = 0;
-    for (const Setting& s : study_.settings) most = std::max(most, agents_hint(s.spec));
-    const bool share = leaves_of(most) >= std::int64_t{8} * threads ||
-                       tasks_.size() < static_cast<std::size_t>(threads);
-    if (share || threads == 1) {
-      const std::unique_ptr<Team> team = thread_team(leaves_of(most) > 1 ? threads : 1);
-      work(*team);
-    } else {
-      std::vector<std::thread> pool;
-      for (int t = 0; t < threads; ++t)
-        pool.emplace_back([this] {
-          const std::unique_ptr<Team> team = serial_team();
-          work(*team);
-        });
-      for (std::thread& t : pool) t.join();
+    if (!options_.trace.empty()) {
+      if (processes_.count() > 1)
+        throw BadInput(
+            "--trace follows a small run, which one process does best: leave mpirun out");
+      trace_ = std::make_unique<Trace>(study_, options_.trace);
     }
-    if (error_) std::rethrow_exception(error_);
-
-    // Interrupted: what has been done is kept.
-    for (std::size_t i = 0; i < collected_.size(); ++i)
-      if (collected_[i].left > 0) summarise(i), result_.complete = false;
-    std::erase_if(result_.settings, [](const SettingResult& s) { return s.methods.empty(); });
+    if (!options_.checkpoint.empty() && processes_.first())
+      checkpoints_ = std::make_unique<Checkpoints>(options_.checkpoint, study_, options_.resume);
+    quota_ = options_.checkpoint.empty() ? INT64_MAX
+             : options_.every > 0        ? options_.every
+                                         : kFirstQuota;
+    result_.threads = threads_or_all(options_.threads);
+    result_.ranks = processes_.count();
+    deal();
+    resume();
+    make_workers();
+    bool more = true;
+    while (more) {
+      wave();
+      more = processes_.any(next_ < mine_.size() || under_way()) && !processes_.any(flagged());
+      keep(more);
+    }
+    if (processes_.first()) conclude_settings();
     if (trace_) trace_->write();
+    auto complete = static_cast<double>(result_.complete);
+    processes_.spread({&complete, 1});
+    result_.complete = complete != 0;
+    count_traffic();
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(result_);
   }
 
  private:
+  struct Worker {
+    std::unique_ptr<Team> team;
+    std::unique_ptr<Running> running;
+  };
+
   static double cost(const Spec& spec) {
     return static_cast<double>(spec.run.steps) * static_cast<double>(spec.methods.size()) *
            static_cast<double>(agents_hint(spec) + 50);
   }
-  bool stopped() const {
+  bool flagged() const {
     return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
+  bool under_way() const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const Worker& w) { return w.running != nullptr; });
+  }
+  const Spec& spec_of(std::size_t task) const { return study_.settings[tasks_[task].first].spec; }
+  std::uint32_t number_of(std::size_t task) const {
+    return static_cast<std::uint32_t>(spec_of(task).first + tasks_[task].second);
+  }
 
-  void work(Team& team) {
-    for (;;) {
-      std::size_t task;
-      {
-        const std::lock_guard lock(mutex_);
-        if (next_ == tasks_.size() || error_ || stopped()) return;
-        task = next_++;
-      }
-      try {
-        replicate(tasks_[task].first, tasks_[task].second, team);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (!error_) error_ = std::current_exception();
-      }
+  // Who does what. Many agents: processes and threads share each replicate's blocks. Few agents:
+  // each takes whole replicates. The bits are the same either way.
+  void deal() {
+    std::int64_t most = 0;
+    for (const Setting& s : study_.settings) most = std::max(most, agents_hint(s.spec));
+    const std::int64_t leaves = leaves_of(most);
+    const auto share = [&](std::int64_t workers, std::size_t tasks) {
+      return leaves >= 8 * workers || tasks < static_cast<std::size_t>(workers);
+    };
+    const auto ranks = static_cast<std::size_t>(processes_.count());
+    split_agents_ = ranks > 1 && (options_.split == StudyOptions::Split::kAuto
+                                      ? share(result_.ranks * result_.threads, tasks_.size())
+                                      : options_.split == StudyOptions::Split::kAgents);
+    for (std::size_t t = 0; t < tasks_.size(); ++t)
+      if (split_agents_ || t % ranks == static_cast<std::size_t>(processes_.rank()))
+        mine_.push_back(t);
+    share_threads_ = split_agents_ || share(result_.threads, mine_.size());
+    leaves_ = leaves;
+  }
+
+  void make_workers() {
+    for (std::size_t task : mine_) work_ += cost(spec_of(task));
+    Processes& processes = split_agents_ ? processes_ : this_process();
+    if (share_threads_ || result_.threads == 1) {
+      workers_.push_back({thread_team(leaves_ > 1 ? result_.threads : 1, processes), nullptr});
+    } else {
+      for (int t = 0; t < result_.threads; ++t) workers_.push_back({serial_team(), nullptr});
     }
   }
 
-  void replicate(std::size_t setting, std::uint32_t index, Team& team) {
-    const Spec& spec = study_.settings[setting].spec;
-    const auto number = static_cast<std::uint32_t>(spec.first + index);
-    std::unique_ptr<Problem> problem;
+  // What the checkpoint holds: finished replicates in the first process, the rest where it goes on.
+  void resume() {
+    if (options_.checkpoint.empty() || !options_.resume) return;
+    std::vector<double> kind(tasks_.size(), 0.0), states;  // 1: finished, 2: under way
+    if (checkpoints_)
+      for (TaskState& t : checkpoints_->read(options_.note)) {
+        if (t.task >= tasks_.size()) continue;
+        kind[t.task] = t.finished ? 1 : 2;
+        if (!t.finished && !split_agents_) append(t, states);
+        if (t.finished) take_in(t.task, unpack(t));
+        if (checkpoints_) kept_[t.task] = std::move(t);
+      }
+    processes_.spread(kind);
+    auto size = static_cast<double>(states.size());
+    processes_.spread({&size, 1});
+    states.resize(static_cast<std::size_t>(size));
+    processes_.spread(states);
+    for (std::span<const double> rest = states; !rest.empty();) {
+      TaskState t = take(rest);
+      begun_[t.task] = std::move(t.state);
+    }
+    if (split_agents_)
+      for (std::size_t t = 0; t < kind.size(); ++t)
+        if (kind[t] == 2) begun_[t] = processes_.first() ? kept_[t].state : RunState{};
+    std::erase_if(mine_, [&](std::size_t t) { return kind[t] == 1; });
+    // What is under way first.
+    std::stable_partition(mine_.begin(), mine_.end(),
+                          [&](std::size_t t) { return begun_.contains(t); });
+  }
+
+  // All workers, each for so many steps as lie between two checkpoints.
+  void wave() {
+    if (workers_.size() == 1) {
+      work(workers_.front());
+    } else {
+      std::vector<std::thread> pool;
+      for (Worker& w : workers_) pool.emplace_back([this, &w] { work(w); });
+      for (std::thread& t : pool) t.join();
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  void work(Worker& worker) {
+    std::int64_t left = quota_;
     try {
-      problem = problem_kind(spec.problem_kind)
-                    .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+      while (left > 0) {
+        if (!worker.running) {
+          std::size_t task = 0;
+          if (!next_task(*worker.team, task)) return;
+          worker.running = begin(task, *worker.team);
+        }
+        if (!advance(*worker.running, left)) return;
+        Replicate replicate = outcome(*worker.running);
+        const std::lock_guard lock(mutex_);
+        describe(*worker.running);
+        finished(worker.running->task, std::move(replicate));
+        worker.running.reset();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  }
+
+  // Everything comes together in the first process: at once where it takes part in all replicates,
+  // else after the wave.
+  bool first_is_there() const { return split_agents_ || processes_.count() == 1; }
+  void finished(std::size_t task, Replicate replicate) {
+    if (!first_is_there()) {
+      news_.push_back(pack(task, replicate));
+    } else if (processes_.first()) {
+      if (checkpoints_) kept_[task] = pack(task, replicate);
+      take_in(task, std::move(replicate));
+    }
+  }
+
+  bool next_task(Team& team, std::size_t& task) {
+    if (team.processes().any(flagged())) return false;
+    const std::lock_guard lock(mutex_);
+    if (next_ == mine_.size() || error_) return false;
+    task = mine_[next_++];
+    return true;
+  }
+
+  // At most `left` steps; true at the end.
+  bool advance(Running& r, std::int64_t& left) {
+    const std::int64_t piece = std::max<std::int64_t>(1, r.steps / 50);  // for progress
+    while (!r.run->done() && left > 0) {
+      const std::int64_t before = r.run->step(), until = before + std::min(piece, left);
+      r.run->advance(until, options_.stop);
+      const std::int64_t steps = r.run->step() - before;
+      left -= steps;
+      const std::lock_guard lock(mutex_);
+      done_ += cost(spec_of(r.task)) * static_cast<double>(steps) / static_cast<double>(r.steps);
+      if (options_.progress && processes_.first()) options_.progress(std::min(1.0, done_ / work_));
+      if (!r.run->done() && r.run->step() < until) return false;  // stopped
+    }
+    return r.run->done();
+  }
+
+  // After a wave: what is new goes to the first process, and into a checkpoint.
+  void keep(bool more) {
+    const bool saves = !options_.checkpoint.empty();
+    if (saves)
+      for (Worker& w : workers_)
+        if (w.running) {
+          TaskState t{w.running->task, false, w.running->run->save()};
+          if (!first_is_there()) {
+            news_.push_back(std::move(t));
+          } else if (checkpoints_) {
+            kept_[t.task] = std::move(t);
+          }
+        }
+    tell_first([&](TaskState t) {
+      if (t.finished) take_in(t.task, unpack(t));
+      if (checkpoints_) kept_[t.task] = std::move(t);
+    });
+    if (checkpoints_) {
+      std::vector<TaskState*> all;
+      for (auto& [task, t] : kept_) all.push_back(&t);
+      checkpoints_->write(all);
+    }
+    if (more) {
+      if (saves) next_quota();
+      return;
+    }
+    // Interrupted: what has been done is shown.
+    for (Worker& w : workers_)
+      if (w.running) {
+        const Replicate part = outcome(*w.running);
+        describe(*w.running);
+        if (part.steps > 0 && (processes_.first() || !first_is_there()))
+          news_.push_back(pack(w.running->task, part));
+      }
+    tell_first([&](const TaskState& t) {
+      collected_[tasks_[t.task].first].replicates[tasks_[t.task].second] = unpack(t);
+    });
+  }
+
+  // Everybody's news to the first process, which calls f(task).
+  template <class F>
+  void tell_first(F f) {
+    std::vector<double> numbers;
+    for (const TaskState& t : news_) append(t, numbers);
+    news_.clear();
+    processes_.to_first(numbers, [&](std::span<const double> rest) {
+      while (!rest.empty()) f(take(rest));
+    });
+  }
+
+  void count_traffic() {
+    const Processes::Traffic own = processes_.traffic();
+    const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
+    processes_.to_first(numbers, [&](std::span<const double> theirs) {
+      result_.bytes_sent += static_cast<std::int64_t>(theirs[0]);
+      result_.communication_seconds = std::max(result_.communication_seconds, theirs[1]);
+    });
+  }
+
+  // Steps until the next checkpoint: as asked for, else so many as take about a minute.
+  void next_quota() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - wave_began_).count();
+    wave_began_ = now;
+    if (options_.every > 0) return;
+    const double factor = std::clamp(kCheckpointSeconds / std::max(seconds, 1e-3), 0.1, 8.0);
+    double quota = std::clamp(static_cast<double>(quota_) * factor, 1.0, 1e15);
+    processes_.spread({&quota, 1});
+    quota_ = static_cast<std::int64_t>(quota);
+  }
+
+  std::unique_ptr<Problem> make_problem(std::size_t task) const {
+    const Spec& spec = spec_of(task);
+    try {
+      return problem_kind(spec.problem_kind)
+          .make(spec.problem, spec.run.seed, spec.redraw_system ? number_of(task) : 0);
     } catch (const BadInput& e) {
       throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
     }
-    RunOptions run = spec.run;
-    run.replicate = number;
-    const std::int64_t n = problem->shape().agents;
-    for (std::int64_t& a : run.curve_agents) {
+  }
+
+  std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) const {
+    std::vector<std::int64_t> agents = spec.run.curve_agents;
+    for (std::int64_t& a : agents) {
       if (a >= n || a < -n)
         throw BadInput(fmt::format("{}: run.curve_agents holds {}, but there are {} agents",
                                    study_.name, a, n));
       if (a < 0) a += n;
     }
-    std::sort(run.curve_agents.begin(), run.curve_agents.end());
-    run.curve_agents.erase(std::unique(run.curve_agents.begin(), run.curve_agents.end()),
-                           run.curve_agents.end());
+    std::sort(agents.begin(), agents.end());
+    agents.erase(std::unique(agents.begin(), agents.end()), agents.end());
+    return agents;
+  }
 
+  std::unique_ptr<Running> begin(std::size_t task, Team& team) {
+    const Spec& spec = spec_of(task);
+    auto r = std::make_unique<Running>();
+    r->task = task;
+    r->steps = spec.run.steps;
+    r->problem = make_problem(task);
+    RunOptions run = spec.run;
+    run.replicate = number_of(task);
+    const std::int64_t n = r->problem->shape().agents;
+    run.curve_agents = curve_agents(spec, n);
     std::vector<Method> methods;
     for (const MethodSpec& m : spec.methods) {
       Method method{m.name, method_kind(m.kind).make(m.values), m.period, m.batch, {}, m.last};
       try {
-        method.step = step_sizes(spec, m, *problem);
+        method.step = step_sizes(spec, m, *r->problem);
       } catch (const BadInput& e) {
         throw BadInput(fmt::format("{}: method '{}': {}", study_.name, m.name, e.what()));
       }
       methods.push_back(std::move(method));
     }
-    std::unique_ptr<Run> running;
     try {
-      running = std::make_unique<Run>(*problem, std::move(methods), run, team);
+      r->run = std::make_unique<Run>(*r->problem, std::move(methods), run, team);
     } catch (const BadInput& e) {
       throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
     }
-    if (trace_) trace_->follow(*running, number, n);
+    if (trace_) trace_->follow(*r->run, run.replicate, n);
+    if (const auto state = begun_.find(task); state != begun_.end()) r->run->load(state->second);
+    return r;
+  }
 
-    // In pieces, for progress.
-    const std::int64_t piece = std::max<std::int64_t>(1, run.steps / 50);
-    while (!running->done() && !stopped()) {
-      const std::int64_t before = running->step();
-      running->advance(before + piece, options_.stop);
-      const std::lock_guard lock(mutex_);
-      done_ += cost(spec) * static_cast<double>(running->step() - before) /
-               static_cast<double>(run.steps);
-      if (options_.progress) options_.progress(std::min(1.0, done_ / work_));
-    }
+  Replicate outcome(Running& r) const {
+    return {r.run->finish(), r.run->step(), number_of(r.task), distances(*r.problem)};
+  }
 
-    const std::lock_guard lock(mutex_);
+  void describe(const Running& r) { describe(tasks_[r.task].first, *r.problem); }
+  void describe(std::size_t setting, const Problem& problem) {
+    if (described_[setting]) return;
+    described_[setting] = {curve_agents(study_.settings[setting].spec, problem.shape().agents),
+                           problem.more_errors(), problem.agent_names(), problem.unknown_names()};
+  }
+
+  void take_in(std::size_t task, Replicate replicate) {
+    const auto [setting, index] = tasks_[task];
     Collected& c = collected_[setting];
-    c.replicates[index] = {running->finish(), running->step(), number, distances(*problem)};
-    curve_agents_[setting] = run.curve_agents;
-    error_names_[setting] = problem->more_errors();
-    result_.settings[setting].agent_names = problem->agent_names();
-    result_.settings[setting].unknown_names = problem->unknown_names();
-    if (running->done() && --c.left == 0) summarise(setting);
+    c.replicates[index] = std::move(replicate);
+    if (--c.left == 0) summarise(setting);
+  }
+
+  void conclude_settings() {
+    for (std::size_t i = 0; i < collected_.size(); ++i)
+      if (collected_[i].left > 0) summarise(i), result_.complete = false;
+    std::erase_if(result_.settings, [](const SettingResult& s) { return s.methods.empty(); });
   }
 
   // Means over the replicates in which no method diverged. Whole replicates count; where none was
@@ -204,6 +430,11 @@ class Runner {
     Collected& c = collected_[setting];
     SettingResult& out = result_.settings[setting];
     out.at = study_.settings[setting].at;
+    if (!described_[setting])  // all its replicates were run elsewhere
+      for (std::size_t t = 0; t < tasks_.size() && !described_[setting]; ++t)
+        if (tasks_[t].first == setting) describe(setting, *make_problem(t));
+    out.agent_names = described_[setting]->agents;
+    out.unknown_names = described_[setting]->unknowns;
     std::vector<const Replicate*> chosen;
     for (const Replicate& r : c.replicates)
       if (!r.records.empty() && r.steps == spec.run.steps) chosen.push_back(&r);
@@ -272,7 +503,7 @@ class Runner {
       for (std::size_t e = 0; e < chosen.front()->records[m].more.size(); ++e) {
         const auto error = [e](const Record& r) { return r.more[e]; };
         result.errors.push_back(
-            {error_names_[setting][e],
+            {described_[setting]->errors[e],
              estimate(over([&](const Replicate& r) { return error(r.records[m]); })),
              against(error, m)});
       }
@@ -282,7 +513,7 @@ class Runner {
         result.solution[j] =
             mean(over([&](const Replicate& r) { return r.records[m].solution[j]; }));
       if (!used.empty()) {
-        const std::vector<std::int64_t>& agents = curve_agents_[setting];
+        const std::vector<std::int64_t>& agents = described_[setting]->curve_agents;
         for (std::size_t which = 0; which <= agents.size(); ++which) {
           Curve curve;
           curve.agent = which == 0 ? -1 : agents[which - 1];
@@ -336,14 +567,26 @@ class Runner {
 
   const Study& study_;
   const StudyOptions& options_;
+  Processes& processes_;
   StudyResult result_;
-  std::vector<Collected> collected_;
-  std::vector<std::pair<std::size_t, std::uint32_t>> tasks_;
-  std::map<std::size_t, std::vector<std::int64_t>> curve_agents_;
-  std::map<std::size_t, std::vector<std::string>> error_names_;
+  std::vector<std::optional<Described>> described_;           // by setting
+  std::vector<Collected> collected_;                          // by setting
+  std::vector<std::pair<std::size_t, std::uint32_t>> tasks_;  // setting, replicate
+  std::int64_t leaves_ = 1;
+  bool split_agents_ = false;      // among processes; otherwise they take whole replicates
+  bool share_threads_ = false;     // all threads of a process work on one replicate
+  std::vector<std::size_t> mine_;  // tasks of this process
+  std::vector<Worker> workers_;
+  std::map<std::size_t, RunState> begun_;     // tasks that a checkpoint holds under way
+  std::map<std::size_t, TaskState> kept_;     // what the next checkpoint holds
+  std::unique_ptr<Checkpoints> checkpoints_;  // in the first process
+  std::int64_t quota_ = 0;                    // steps of a worker between two checkpoints
+  std::chrono::steady_clock::time_point wave_began_ = std::chrono::steady_clock::now();
   std::unique_ptr<Trace> trace_;
-  std::mutex mutex_;
+
+  std::mutex mutex_;  // of all below
   std::size_t next_ = 0;
+  std::vector<TaskState> news_;  // that the first process has not heard of
   double done_ = 0, work_ = 0;
   std::exception_ptr error_;
 };

@@ -74,15 +74,27 @@ struct StudyResult {
   std::vector<SettingResult> settings;
   bool complete = true;
   double seconds = 0;
-  int threads = 1;
+  int threads = 1;                   // of each process
+  int ranks = 1;                     // processes; the result is in the first one
+  std::int64_t bytes_sent = 0;       // by all processes to others
+  double communication_seconds = 0;  // of the process that spent most
 };
 
 struct StudyOptions {
   int threads = 0;                          // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;  // turns true on Ctrl-C
   std::function<void(double)>
-      progress;       // share of the work done, 0 to 1; called from any thread, one at a time
-  std::string trace;  // a file for every iterate; needs one setting and a small run
+      progress;            // share of the work done, 0 to 1; called from any thread, one at a time
+  std::string trace = {};  // a file for every iterate; needs one setting and a small run
+
+  Processes* processes = nullptr;  // that work together; nullptr: this one
+  enum class Split { kAuto, kAgents, kReplicates };
+  Split split = Split::kAuto;  // what they share
+
+  std::string checkpoint = {};  // a folder for checkpoints; empty: none
+  std::int64_t every = 0;       // steps of a worker between two; 0: so many as take about a minute
+  bool resume = false;          // go on from the newest, where there is one
+  std::function<void(const std::string&)> note = {};  // is told what people should know of it
 };
 
 StudyResult run_study(const Study& study, const StudyOptions& options);
