@@ -1,8 +1,11 @@
 // What verbs have in common.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <limits>
 
+#include "affpcl/base/error.h"
+#include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -65,13 +68,48 @@ void add_table(CLI::App& verb, TableQuestions& o) {
       ->type_name("auto|regress|classify|td");
 }
 
+void add_long_work(CLI::App& verb, CommonOptions& o) {
+  verb.add_option("--checkpoint", o.checkpoint,
+                  "keep what has been done in this folder, so that --resume can go on from it")
+      ->type_name("DIR");
+  verb.add_option("--every", o.every,
+                  "steps between two checkpoints (default: as many as take about a minute)")
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N");
+  verb.add_flag("--resume", o.resume, "go on from the newest checkpoint, if there is one");
+  verb.add_option("--split", o.split,
+                  "what the processes of mpirun share: the agents of each replicate, or whole "
+                  "replicates (default: by the number of agents)")
+      ->check(CLI::IsMember({"auto", "agents", "replicates"}))
+      ->type_name("agents|replicates");
+  verb.add_flag("--mpi", o.mpi, "use MPI even where no launcher is recognised");
+}
+
 StudyResult run_with_progress(const Study& study, const CommonOptions& o,
                               const std::string& trace) {
-  ProgressLine progress(o.quiet || o.json);
-  return run_study(study, {.threads = o.threads,
-                           .stop = &interruption(),
-                           .progress = [&](double share) { progress(share); },
-                           .trace = trace});
+  if (o.checkpoint.empty() && (o.resume || o.every > 0))
+    throw BadInput(fmt::format("{} needs --checkpoint DIR", o.resume ? "--resume" : "--every"));
+  Processes& all = processes(o.mpi);
+  ProgressLine progress(o.quiet || o.json || !all.first());
+  using Split = StudyOptions::Split;
+  StudyResult result = run_study(
+      study,
+      {.threads = o.threads > 0 ? o.threads : default_threads(),
+       .stop = &interruption(),
+       .progress = [&](double share) { progress(share); },
+       .trace = trace,
+       .processes = &all,
+       .split = o.split == "agents"       ? Split::kAgents
+                : o.split == "replicates" ? Split::kReplicates
+                                          : Split::kAuto,
+       .checkpoint = o.checkpoint,
+       .every = o.every,
+       .resume = o.resume,
+       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", text); }});
+  if (!result.complete && !o.checkpoint.empty() && all.first())
+    fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n",
+               o.checkpoint);
+  return result;
 }
 
 }  // namespace affpcl::cli

@@ -1,7 +1,9 @@
 // affpcl: personalised collaborative learning from the command line.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <string>
 #include <string_view>
@@ -9,7 +11,9 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/params.h"
+#include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
+#include "cli/processes.h"
 #include "cli/verbs.h"
 
 namespace {
@@ -25,6 +29,17 @@ std::string command_line(int argc, char** argv) {
     line += (i == 0 ? "" : " ") + (plain ? arg : quoted + "'");
   }
   return line;
+}
+
+// AFFPCL_INSTRUCTION_SET=AVX2 gives the bits of a machine that has no more than that.
+void use_set_asked_for() {
+  const char* name = std::getenv("AFFPCL_INSTRUCTION_SET");
+  if (name == nullptr || *name == '\0') return;
+  const std::vector<std::string> known = affpcl::available_instruction_sets();
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw affpcl::BadInput(fmt::format("AFFPCL_INSTRUCTION_SET = {} is not to be had here: {}",
+                                       name, fmt::join(known, ", ")));
+  affpcl::use_instruction_set(name);
 }
 
 }  // namespace
@@ -54,22 +69,20 @@ int main(int argc, char** argv) {
             fmt::format("there is no verb '{}'{}", argv[1], affpcl::hint(argv[1], known)));
     }
     app.parse(argc, argv);
+    use_set_asked_for();
     for (const Verb& verb : verbs)
-      if (verb.app->parsed()) return verb.action();
+      if (verb.app->parsed() && (verb.many_processes || launched().rank == 0)) return verb.action();
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    fmt::print(stderr, "affpcl: {}{}\n", e.what(),
-               argc == 1 ? "; affpcl --help lists the verbs" : "");
-    return kBadInput;
+    if (e.get_exit_code() == 0)
+      return launched().rank == 0 ? app.exit(e) : kOk;  // --help, --version
+    return fail(fmt::format("{}{}", e.what(), argc == 1 ? "; affpcl --help lists the verbs" : ""),
+                kBadInput);
   } catch (const affpcl::BadInput& e) {
-    fmt::print(stderr, "affpcl: {}\n", e.what());
-    return kBadInput;
+    return fail(e.what(), kBadInput);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "affpcl: there is not enough memory for this run\n");
-    return kFailed;
+    return fail("there is not enough memory for this run", kFailed);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "affpcl: {}\n", e.what());
-    return kFailed;
+    return fail(e.what(), kFailed);
   }
   return kOk;
 }

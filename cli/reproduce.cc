@@ -11,6 +11,7 @@
 #include "affpcl/study/results.h"
 #include "affpcl/study/studies.h"
 #include "affpcl/study/study.h"
+#include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -70,13 +71,16 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
       ->type_name("DIR");
   add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
   add_report(*verb, o->report);
+  add_long_work(*verb, *o);
   verb->footer("Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all");
-  return {verb, [o, command_line] {
+  return {verb,
+          [o, command_line] {
             if (o->names.empty()) {
               print_studies();
               return int{kOk};
             }
             if (o->report) refuse_report_without(o->out);
+            const bool first = processes(o->mpi).first();
             std::vector<const EmbeddedStudy*> chosen;
             for (const std::string& name : o->names) {
               if (name != "all") {
@@ -98,13 +102,20 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
               studies.push_back(read_study(std::string(s->spec), std::string(s->name),
                                            with_data(o->overrides(), *s, o->data)));
               paths.push_back(chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name));
-              if (!o->out.empty())
+              if (!o->out.empty() && first)
                 folders.push_back(std::make_unique<ResultFolder>(paths.back(), o->force));
             }
 
             nlohmann::ordered_json all = nlohmann::ordered_json::object();
             for (std::size_t i = 0; i < studies.size(); ++i) {
-              const StudyResult result = run_with_progress(studies[i], *o);
+              CommonOptions own = *o;
+              if (!o->checkpoint.empty() && studies.size() > 1)
+                own.checkpoint = o->checkpoint + "/" + studies[i].name;
+              const StudyResult result = run_with_progress(studies[i], own);
+              if (!first) {
+                if (!result.complete) return int{kInterrupted};
+                continue;
+              }
               const std::vector<Verdict> verdicts =
                   result.complete ? judge(std::string(chosen[i]->claims), studies[i].name, result)
                                   : std::vector<Verdict>{};
@@ -131,11 +142,13 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                 return int{kInterrupted};
               }
             }
+            if (!first) return int{kOk};
             if (o->json)
               fmt::print("{}\n", chosen.size() == 1 ? all.begin()->dump(1) : all.dump(1));
             if (!o->json && !o->quiet && !o->out.empty()) fmt::print("results in {}\n", o->out);
             return int{kOk};
-          }};
+          },
+          true};
 }
 
 }  // namespace affpcl::cli

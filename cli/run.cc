@@ -5,6 +5,7 @@
 
 #include "affpcl/study/results.h"
 #include "affpcl/study/study.h"
+#include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -25,15 +26,21 @@ Verb run_verb(CLI::App& app, const std::string& command_line) {
       *verb, *o,
       "folder for summary.json, curves.csv, agents.csv; of recorded data also solutions.csv");
   add_report(*verb, o->report);
+  add_long_work(*verb, *o);
   verb->add_option("--trace", o->trace, "write every iterate of a small run as CSV")
       ->type_name("FILE.csv");
-  verb->footer("Example:\n  affpcl run examples/demo.toml --out result --set run.replicates=40");
-  return {verb, [o, command_line] {
+  verb->footer(
+      "Examples:\n  affpcl run examples/demo.toml --out result --set run.replicates=40\n"
+      "  mpirun -np 64 affpcl run big.toml --out result --checkpoint saved --resume");
+  return {verb,
+          [o, command_line] {
             const Study study = read_study_file(o->spec, o->overrides());
+            const bool first = processes(o->mpi).first();
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
             if (o->report) refuse_report_without(o->out);
-            if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
+            if (!o->out.empty() && first) folder = std::make_unique<ResultFolder>(o->out, o->force);
             const StudyResult result = run_with_progress(study, *o, o->trace);
+            if (!first) return result.complete ? kOk : kInterrupted;
             if (folder) write_results(*folder, study, result, command_line);
             const std::string page = o->report ? write_report(o->out) : "";
             if (o->json) {
@@ -44,7 +51,8 @@ Verb run_verb(CLI::App& app, const std::string& command_line) {
               if (o->report) fmt::print("page in {}\n", page);
             }
             return result.complete ? kOk : kInterrupted;
-          }};
+          },
+          true};
 }
 
 }  // namespace affpcl::cli

@@ -323,6 +323,7 @@ const std::atomic<bool>& interruption() {
   static const bool kInstalled = [] {
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
+    std::signal(SIGUSR1, on_signal);  // which mpirun passes on, and schedulers can send
     return true;
   }();
   (void)kInstalled;

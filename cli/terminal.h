@@ -47,7 +47,7 @@ class ProgressLine {
   std::chrono::steady_clock::time_point start_, shown_;
 };
 
-// Turns true on Ctrl-C (or SIGTERM); a second one ends the program at once.
+// Turns true on Ctrl-C (or SIGTERM, SIGUSR1); a second one ends the program at once.
 const std::atomic<bool>& interruption();
 
 }  // namespace affpcl::cli

@@ -17,6 +17,7 @@ enum Exit { kOk = 0, kFailed = 1, kBadInput = 2, kInterrupted = 130 };
 struct Verb {
   CLI::App* app;
   std::function<int()> action;
+  bool many_processes = false;  // under mpirun all of them act, not the first alone
 };
 
 Verb run_verb(CLI::App& app, const std::string& command_line);
@@ -35,9 +36,14 @@ struct CommonOptions {
   std::int64_t seed = -1;
   int threads = 0;
   bool force = false, quiet = false, json = false, report = false;
+  std::string checkpoint, split = "auto";
+  std::int64_t every = 0;
+  bool resume = false, mpi = false;
   std::vector<std::string> overrides() const;  // --set and --seed
 };
 void add_common(CLI::App& verb, CommonOptions& options, const std::string& out_doc);
+// Checkpoints, and what processes share.
+void add_long_work(CLI::App& verb, CommonOptions& options);
 
 // What fit and affinity ask about the user's tables.
 struct TableQuestions {
@@ -50,6 +56,7 @@ inline constexpr char kDataDoc[] =
     ".npy, .npz, .svm, idx, or LEAF's .json";
 void add_table(CLI::App& verb, TableQuestions& options);
 
+// Only the first process has the result.
 StudyResult run_with_progress(const Study& study, const CommonOptions& options,
                               const std::string& trace = "");
 

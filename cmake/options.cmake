@@ -4,6 +4,7 @@ option(AFFPCL_CLI "Build the command line program affpcl" ${PROJECT_IS_TOP_LEVEL
 option(AFFPCL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(AFFPCL_BENCH "Build the benchmarks, if Google Benchmark is found" OFF)
 option(AFFPCL_FEATURES "Build affpcl_features, which needs libtorch" OFF)
+option(AFFPCL_MPI "Let the command line program run over MPI, if it is found" ON)
 option(AFFPCL_REPORT "Bundle the report page, if node and its packages are found" ON)
 option(AFFPCL_MODULE "Build the Python package's extension module, if nanobind is found" OFF)
 option(AFFPCL_WERROR "Warnings are errors" OFF)
@@ -14,7 +15,7 @@ option(BUILD_SHARED_LIBS "Build libaffpcl as a shared library" OFF)
 
 # A misspelt option must not be ignored in silence.
 get_cmake_property(cache_names CACHE_VARIABLES)
-set(known CLI TESTS BENCH FEATURES REPORT MODULE WERROR COVERAGE SANITIZE PYTHON)
+set(known CLI TESTS BENCH FEATURES MPI REPORT MODULE WERROR COVERAGE SANITIZE PYTHON)
 foreach(name IN LISTS cache_names)
   if(name MATCHES "^AFFPCL_(.+)$" AND NOT CMAKE_MATCH_1 IN_LIST known)
     list(JOIN known ", AFFPCL_" names)

@@ -1,0 +1,18 @@
+// Processes that an MPI launcher started. A component of its own: only the command line links it.
+#pragma once
+
+#include <memory>
+
+#include "affpcl/runtime/processes.h"
+
+namespace affpcl {
+
+// Starts MPI; its end stops it. One at a time, from the main thread, which makes all calls.
+std::unique_ptr<Processes> mpi_processes();
+
+int mpi_processes_here();  // of them, those on this machine
+
+// Ends all processes of the job at once.
+[[noreturn]] void mpi_abort(int code);
+
+}  // namespace affpcl
