@@ -112,13 +112,14 @@ void print_result(const FitResult& r, const Style& style) {
     return;
   }
   fmt::print("{:<26} {:>12} {:>12} {:>12} {:>12}\n",
-             exact ? fmt::format("on rows left out ({}-fold)", kFolds) : "predicted, then learnt",
+             exact ? fmt::format("on {} ({}-fold)", scored_rows(m.solver), kFolds)
+                   : "predicted, then learnt",
              "given", "personalised", "alone", "pooled");
   const auto line = [](const char* name, const Losses& l) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.given),
                number(l.personalised), number(l.alone), number(l.pooled));
   };
-  line(values ? "squared TD error" : classify ? "log loss" : "mean squared error", r.loss);
+  line(measure_name(m.encoding), r.loss);
   if (classify) line("accuracy", r.accuracy);
   if (!classify && !values) line("R^2", r.r2);
   std::vector<std::size_t> order(r.agents.size());
@@ -131,7 +132,7 @@ void print_result(const FitResult& r, const Style& style) {
       "verdicts: one-sided tests on {}, 5 % false ones among all agents (Benjamini-Hochberg); "
       "below "
       "1 % of the error is even",
-      exact ? "rows left out" : "rows before they were learnt from");
+      scored_rows(m.solver));
   fmt::print("{}\n", wrapped(verdicts, style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
