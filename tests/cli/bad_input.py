@@ -58,6 +58,14 @@ refused('no verb', says=('--help',))
 refused('an unknown verb', 'rnu', 'good.toml', says=("'rnu'", "'run'"))
 refused('a verb that is nothing like any', 'xyzzy', says=('xyzzy',))
 refused('an unknown option', 'run', 'good.toml', '--frobnicate', says=('--frobnicate',))
+for words, near in ((('run', 'good.toml', '--threds=2'), '--threads'), (('run', 'good.toml', '--forse', '--ot', 'x'), '--force'),
+                    (('reproduce', '--foce'), '--force'), (('affinity', 'x.csv', '--pilt', '1'), '--pilot'),
+                    (('fit', 'x.csv', '--taget', 'y'), '--target'), (('predict', 'm', 'x.csv', '--ouy', 'p.csv'), '--out'),
+                    (('inspect', 'm', '--agnet', 'a'), '--agent'), (('report', '--forse'), '--force'),
+                    (('list', '--jsn'), '--json'), (('bench', '--secnds', '1'), '--seconds'), (('--verison',), '--version')):
+    wrong = next(w for w in words if w.startswith('--')).split('=')[0]
+    refused(f'a slip of the finger: {" ".join(words)}', *words, says=(f"there is no option '{wrong}'; did you mean '{near}'?",))
+refused('nothing like any option', 'fit', 'x.csv', '--xyzzy', says=("'--xyzzy'", 'affpcl fit --help'))
 refused('an unknown option before the verb', '--frobnicate', 'run', 'good.toml', says=('--frobnicate',))
 refused('no spec', 'run', says=('spec',))
 refused('two specs', 'run', 'good.toml', 'other.toml', says=('other.toml',))
