@@ -123,6 +123,13 @@ refused('weights that lack an agent', 'fit', 't.csv', *WEIGH[:2], '--weights', '
 refused('weights that are no numbers', 'fit', 't.csv', *WEIGH[:2], '--weights', 'text.csv', *WEIGH[4:], says=('text.csv', 'line 2', "'speed'", 'much'))
 refused('a log with a target', 'fit', 'log.csv', '--task', 'td', '--target', 'reward', says=('--task td', '--reward'))
 refused('a table as a log', 'fit', 't.csv', '--task', 'td', '--agent', 'site', says=('t.csv', "'state'"))
+for words in (('--gamma', '.3'), ('--state', 'u'), ('--next-state', 'u'), ('--reward', 'u'), ('--done', 'u')):
+    for solver in ('exact', 'stream'):
+        refused(f'{words[0]} without --task td, {solver}', 'fit', 't.csv', *OWN, '--solver', solver, *words, says=(words[0], '--task td'))
+for words in (('--exclude', 'done'), ('--time', 'reward'), ('--with', 't.csv'), ('--missing', 'mean')):
+    refused(f'a log with {words[0]}', 'fit', 'log.csv', '--task', 'td', *words, says=('--task td', words[0]))
+refused('a log with weights and no channels', 'fit', 'log.csv', '--task', 'td', '--weights', 'prefs.csv', says=('--weights', '--channels'))
+refused('a log by the exact solver', 'fit', 'log.csv', '--task', 'td', '--solver', 'exact', says=('--task td', '--solver stream'))
 refused('two logs', 'fit', 'log.csv', 't.csv', '--task', 'td', says=('one file',))
 
 shutil.rmtree(tmp)
