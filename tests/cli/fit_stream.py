@@ -3,23 +3,9 @@
 
 usage: fit_stream.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import csv, json, pathlib, random, shutil, signal, subprocess, sys, tempfile, time
+import csv, json, random, signal, subprocess, time
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-stream-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*args): return subprocess.run([affpcl, *map(str, args)], capture_output=True, text=True, cwd=tmp, timeout=120)
-def refused(name, *args, says=()):
-    before = sorted(p.name for p in tmp.iterdir())
-    p = run(*args)
-    good = p.returncode == 2 and len(p.stderr.splitlines()) == 1 and all(w in p.stderr for w in says) and p.stdout == ''
-    check(name, good and sorted(p.name for p in tmp.iterdir()) == before, f'exit {p.returncode}: {p.stderr.strip()}')
+from _harness import affpcl, check, refused, run, tmp
 
 rng = random.Random(4)
 def table(path, agents, rows, day=lambda r: r):
@@ -131,7 +117,3 @@ for words in (('--exclude', 'done'), ('--time', 'reward'), ('--with', 't.csv'), 
 refused('a log with weights and no channels', 'fit', 'log.csv', '--task', 'td', '--weights', 'prefs.csv', says=('--weights', '--channels'))
 refused('a log by the exact solver', 'fit', 'log.csv', '--task', 'td', '--solver', 'exact', says=('--task td', '--solver stream'))
 refused('two logs', 'fit', 'log.csv', 't.csv', '--task', 'td', says=('one file',))
-
-shutil.rmtree(tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)
