@@ -111,6 +111,10 @@ struct FitOptions {
   std::map<std::string, Value> method_values = {};
 };
 
+// A model that says what it is of and where it is from, without coefficients. A method: of a
+// stream.
+Model begin_model(const Frame& frame, const FitOptions& options, const std::string& method = {});
+
 FitResult fit(const FitOptions& options);
 FitResult fit_frame(const Frame& frame, const FitOptions& options);
 
