@@ -68,7 +68,7 @@ struct Model {
   std::uint64_t seed = 1;
 };
 
-// Mean losses on rows that were left out: squared errors, or log loss of a classification.
+// Mean losses on rows not learnt from: squared errors, log loss of classes, squared TD errors.
 struct Losses {
   double given = 0, personalised = 0, alone = 0, pooled = 0;
 };
