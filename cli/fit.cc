@@ -40,8 +40,11 @@ Value value_in(const std::string& text) {
 void take_log(TdLog::Config& td, const FrameOptions& frame) {
   if (frame.paths.size() != 1) throw BadInput("--task td needs one file, the log of all agents");
   if (!frame.target.empty()) throw BadInput("--task td has no --target: it learns from --reward");
-  if (!frame.exclude.empty() || !frame.time.empty())
-    throw BadInput("--task td takes rows as they come, and only the columns it is told");
+  if (!frame.exclude.empty() || !frame.time.empty() || !frame.beside.empty() ||
+      frame.missing != Missing::kError)
+    throw BadInput(
+        "--task td has no --exclude, --time, --with or --missing: it takes rows as they come, and "
+        "only the columns it is told");
   td.file = frame.paths[0];
   if (!frame.agent.empty()) td.agent = frame.agent;
   td.features = fmt::format("{}", fmt::join(frame.features, ","));
@@ -112,13 +115,14 @@ void print_result(const FitResult& r, const Style& style) {
     return;
   }
   fmt::print("{:<26} {:>12} {:>12} {:>12} {:>12}\n",
-             exact ? fmt::format("on rows left out ({}-fold)", kFolds) : "predicted, then learnt",
+             exact ? fmt::format("on {} ({}-fold)", scored_rows(m.solver), kFolds)
+                   : "predicted, then learnt",
              "given", "personalised", "alone", "pooled");
   const auto line = [](const char* name, const Losses& l) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.given),
                number(l.personalised), number(l.alone), number(l.pooled));
   };
-  line(values ? "squared TD error" : classify ? "log loss" : "mean squared error", r.loss);
+  line(measure_name(m.encoding), r.loss);
   if (classify) line("accuracy", r.accuracy);
   if (!classify && !values) line("R^2", r.r2);
   std::vector<std::size_t> order(r.agents.size());
@@ -131,7 +135,7 @@ void print_result(const FitResult& r, const Style& style) {
       "verdicts: one-sided tests on {}, 5 % false ones among all agents (Benjamini-Hochberg); "
       "below "
       "1 % of the error is even",
-      exact ? "rows left out" : "rows before they were learnt from");
+      scored_rows(m.solver));
   fmt::print("{}\n", wrapped(verdicts, style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
@@ -208,12 +212,14 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
       "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
       "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
       "  affpcl fit features.npy --with labels.csv --target label --agent writer");
-  return {verb, [o, command_line] {
+  return {verb, [o, command_line, verb] {
             FitOptions& fit_options = o->fit;
             FrameOptions& frame = fit_options.frame =
                 o->table.options(static_cast<std::uint64_t>(o->seed));
             if (o->table.task == "td") {
               take_log(o->td, frame);
+              if (verb->count("--solver") > 0 && o->solver == "exact")
+                throw BadInput("--task td learns in one pass, which is --solver stream");
               fit_options.td = o->td;
               o->solver = "stream";
             } else if (frame.target.empty() == frame.channels.empty())
@@ -221,6 +227,9 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                                  ? "--target COLUMN says what to predict (or --channels A,B with "
                                    "--weights FILE)"
                                  : "--target and --channels exclude each other");
+            for (const char* option : {"--gamma", "--state", "--next-state", "--reward", "--done"})
+              if (!fit_options.td && verb->count(option) > 0)
+                throw BadInput(fmt::format("{} belongs to --task td", option));
             frame.keep_order = o->solver == "stream";
             fit_options.solver = frame.keep_order ? Solver::kStream : Solver::kExact;
             if (!frame.keep_order &&

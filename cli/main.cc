@@ -42,6 +42,37 @@ void use_set_asked_for() {
   affpcl::use_instruction_set(name);
 }
 
+// Of a verb and its groups of options, without dashes.
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  const auto is_group = [](const CLI::App* part) { return part->get_name().empty(); };
+  for (const CLI::App* group : verb.get_subcommands(is_group))
+    for (const std::string& name : option_names(*group)) names.push_back(name);
+  return names;
+}
+
+// What to say of the first option that nobody knows; empty where all are known.
+std::string unknown_option(const CLI::App& app) {
+  std::vector<const CLI::App*> parts = {&app};
+  for (const CLI::App* verb : app.get_subcommands()) parts.push_back(verb);
+  for (const CLI::App* part : parts)
+    for (const std::string& word : part->remaining()) {
+      if (!word.starts_with("-")) continue;
+      const std::string given = word.substr(0, word.find('='));
+      const std::vector<std::string> names = option_names(*part);
+      const std::string nearest =
+          affpcl::did_you_mean(given.substr(std::min(given.find_first_not_of('-'), given.size())),
+                               std::vector<std::string_view>(names.begin(), names.end()));
+      const std::string verb = part == &app ? "affpcl" : "affpcl " + part->get_name();
+      return fmt::format("there is no option '{}'; {}", given,
+                         nearest.empty() ? verb + " --help lists the options"
+                                         : fmt::format("did you mean '--{}'?", nearest));
+    }
+  return "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,7 +106,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0)
       return launched().rank == 0 ? app.exit(e) : kOk;  // --help, --version
-    return fail(fmt::format("{}{}", e.what(), argc == 1 ? "; affpcl --help lists the verbs" : ""),
+    const std::string unknown = unknown_option(app);
+    return fail(fmt::format("{}{}", unknown.empty() ? e.what() : unknown,
+                            argc == 1 ? "; affpcl --help lists the verbs" : ""),
                 kBadInput);
   } catch (const affpcl::BadInput& e) {
     return fail(e.what(), kBadInput);

@@ -17,10 +17,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -41,30 +43,39 @@ using Given = std::map<std::string, Value>;
 // ---- making things ----
 
 // A table for problems that read one: three features, two outcomes, 4 to 8 rows an agent.
-inline std::string table_of(std::int64_t agents) {
-  const std::string path = ::testing::TempDir() + "affpcl_conformance_" + std::to_string(getpid()) +
-                           "_" + std::to_string(agents) + ".csv";
-  std::ofstream out(path);
-  out << "agent,x0,x1,x2,c1,c2\n";
-  for (std::int64_t i = 0; i < agents; ++i)
-    for (std::uint32_t r = 0; r < 4 + i % 5; ++r) {
-      out << 'a' << i;
-      for (std::uint32_t j = 0; j < 5; ++j)
-        out << ',' << normal({.seed = 3, .replicate = 0, .step = r}, i, Purpose::kSample, j);
-      out << '\n';
-    }
-  return path;
-}
+class TableFile {
+ public:
+  explicit TableFile(std::int64_t agents) {
+    std::ofstream out(path);
+    out << "agent,x0,x1,x2,c1,c2\n";
+    for (std::int64_t i = 0; i < agents; ++i)
+      for (std::uint32_t r = 0; r < 4 + i % 5; ++r) {
+        out << 'a' << i;
+        for (std::uint32_t j = 0; j < 5; ++j)
+          out << ',' << normal({.seed = 3, .replicate = 0, .step = r}, i, Purpose::kSample, j);
+        out << '\n';
+      }
+  }
+  ~TableFile() { std::remove(path.c_str()); }
+  TableFile(const TableFile&) = delete;
+  TableFile& operator=(const TableFile&) = delete;
+
+  const std::string path =
+      ::testing::TempDir() + "affpcl_conformance_" + std::to_string(getpid()) + ".csv";
+};
 
 inline std::unique_ptr<Problem> make_problem(const ProblemKind& kind, std::int64_t agents,
                                              Given given = {}) {
+  std::optional<TableFile> table;  // needed until the problem is made
   for (const Param& p : kind.params) {
     if (p.name == "agents") given.emplace("agents", agents);
-    if (p.name == "fold")  // rows of a file
-      given.insert({{"file", table_of(agents)},
+    if (p.name == "fold") {  // rows of a file
+      table.emplace(agents);
+      given.insert({{"file", table->path},
                     {"channels", std::string("c1,c2")},
                     {"delta_obj", 0.5},
                     {"ridge", 0.1}});
+    }
     if (p.name == "actions")  // a small decision process: ratios have a cell per (o, a, o')
       given.insert(
           {{"states", std::int64_t{4}}, {"actions", std::int64_t{3}}, {"dim", std::int64_t{5}}});

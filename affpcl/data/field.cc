@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "affpcl/base/error.h"
 #include "affpcl/base/params.h"
 
 namespace affpcl {
@@ -95,6 +95,22 @@ std::string complaint(const std::string& path, std::string_view place, std::stri
                       std::string_view value, std::string_view what) {
   return fmt::format("{}, {}, column '{}': '{}' {}", path, place, shown(column), shown(value),
                      what);
+}
+
+std::vector<std::string> names_in(std::string_view list, std::string_view key) {
+  std::vector<std::string> names;
+  std::size_t from = 0;
+  while (!list.empty() && from <= list.size()) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    std::string name(trimmed(list.substr(from, comma - from)));
+    if (name.empty() || std::count(names.begin(), names.end(), name) > 0)
+      throw BadInput(fmt::format(
+          "{} = \"{}\" {}", key, list,
+          name.empty() ? "has a column without a name" : fmt::format("names '{}' twice", name)));
+    names.push_back(std::move(name));
+    from = comma + 1;
+  }
+  return names;
 }
 
 std::string lacks_column(const std::string& path, std::string_view name,

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace affpcl {
 
@@ -23,6 +24,9 @@ std::string shown(std::string_view value);
 // follows the value.
 std::string complaint(const std::string& path, std::string_view place, std::string_view column,
                       std::string_view value, std::string_view what);
+
+// The names of columns in "a, b". `key` is what holds the list, for where one is blank or twice.
+std::vector<std::string> names_in(std::string_view list, std::string_view key);
 
 // "PATH has no column 'agnet'; did you mean 'agent'?"
 std::string lacks_column(const std::string& path, std::string_view name,

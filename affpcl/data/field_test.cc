@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "affpcl/base/error.h"
 
 namespace affpcl {
 namespace {
@@ -54,6 +57,23 @@ TEST(Field, AComplaintStaysShortAndBreaksNoLetter) {
   const std::string xs(39, 'x');
   EXPECT_EQ(complaint("p", "line 1", "c", xs + "ä", "is long"),
             fmt::format("p, line 1, column 'c': '{}…' is long", xs));
+}
+
+TEST(Field, NamesInAList) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_in("", "key"), Names());
+  EXPECT_EQ(names_in("a", "key"), Names{"a"});
+  EXPECT_EQ(names_in("a, b c ,d", "key"), (Names{"a", "b c", "d"}));
+  for (const auto& [list, said] : {std::pair{"a,", R"(key = "a," has a column without a name)"},
+                                   {"a, ,b", R"(key = "a, ,b" has a column without a name)"},
+                                   {"a,b, a", R"(key = "a,b, a" names 'a' twice)"}}) {
+    try {
+      names_in(list, "key");
+      FAIL() << list;
+    } catch (const BadInput& e) {
+      EXPECT_STREQ(e.what(), said);
+    }
+  }
 }
 
 TEST(Field, Missing) {

@@ -1,10 +1,10 @@
-// A file for a test of readers, gone when the test is over.
+// A folder with a file for a test of readers, gone when the test is over.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -15,9 +15,11 @@ namespace affpcl {
 class FileTest : public ::testing::Test {
  protected:
   explicit FileTest(const std::string& ending = "")
-      : path(::testing::TempDir() + "affpcl_data_" + std::to_string(getpid()) + ending) {}
-
-  void TearDown() override { std::remove(path.c_str()); }
+      : folder(::testing::TempDir() + "affpcl_data_" + std::to_string(getpid())),
+        path(folder + "/file" + ending) {
+    std::filesystem::create_directories(folder);
+  }
+  ~FileTest() override { std::filesystem::remove_all(folder); }
 
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
 
@@ -35,7 +37,7 @@ class FileTest : public ::testing::Test {
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
 
-  const std::string path;
+  const std::string folder, path;  // what is beside the file goes with it
 };
 
 }  // namespace affpcl

@@ -183,12 +183,8 @@ std::vector<double> noise_correlations(const Frame& frame, const Model& model) {
   return {R.data(), R.data() + R.size()};
 }
 
-Model make_model(const Frame& frame, const Part& part, Team& team) {
-  Model model;
-  model.encoding = frame.encoding;
-  model.version = kVersion;
-  model.files = frame.files;
-  model.rows = frame.rows;
+Model make_model(const Frame& frame, const Part& part, const FitOptions& options, Team& team) {
+  Model model = begin_model(frame, options);
   const std::size_t n = frame.agents.size();
   const bool keep = static_cast<double>(n * frame.channels * frame.d * frame.d) <= kMostCovariances;
   for (std::size_t c = 0; c < frame.channels; ++c) {
@@ -285,6 +281,18 @@ double weighed_variance(const std::vector<double>& weights, const std::vector<do
 
 const char* to_text(Solver solver) { return solver == Solver::kExact ? "exact" : "stream"; }
 
+Model begin_model(const Frame& frame, const FitOptions& options, const std::string& method) {
+  Model model;
+  model.solver = method.empty() ? Solver::kExact : Solver::kStream;
+  model.method = method;
+  model.encoding = frame.encoding;
+  model.version = kVersion;
+  model.files = frame.files;
+  model.rows = frame.rows;
+  model.seed = options.frame.seed;
+  return model;
+}
+
 FitResult fit(const FitOptions& options) {
   const FrameOptions& o = options.frame;
   if (o.channels.size() == 1)
@@ -312,8 +320,7 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
   std::vector<Variances> near;
   {
     const Part all = learn(frame, -1, {}, *team);
-    result.model = make_model(frame, all, *team);
-    result.model.seed = options.frame.seed;
+    result.model = make_model(frame, all, options, *team);
     add_notes(frame, all, result.notes);
     for (const Learnt& c : all.learnt) near.push_back(c.chosen.best.variances);
   }

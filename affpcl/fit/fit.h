@@ -68,7 +68,7 @@ struct Model {
   std::uint64_t seed = 1;
 };
 
-// Mean losses on rows that were left out: squared errors, or log loss of a classification.
+// Mean losses on rows not learnt from: squared errors, log loss of classes, squared TD errors.
 struct Losses {
   double given = 0, personalised = 0, alone = 0, pooled = 0;
 };
@@ -110,6 +110,10 @@ struct FitOptions {
   std::string method = {};
   std::map<std::string, Value> method_values = {};
 };
+
+// A model that says what it is of and where it is from, without coefficients. A method: of a
+// stream.
+Model begin_model(const Frame& frame, const FitOptions& options, const std::string& method = {});
 
 FitResult fit(const FitOptions& options);
 FitResult fit_frame(const Frame& frame, const FitOptions& options);

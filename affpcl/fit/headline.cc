@@ -5,6 +5,16 @@
 #include <cmath>
 
 namespace affpcl {
+
+const char* measure_name(const Encoding& encoding) {
+  if (encoding.values) return "squared TD error";
+  return encoding.classes.empty() ? "mean squared error" : "log loss";
+}
+
+const char* scored_rows(Solver solver) {
+  return solver == Solver::kStream ? "rows before they were learnt from" : "rows left out";
+}
+
 std::string with_interval(const Estimate& e) {
   return std::isfinite(e.lo) ? fmt::format("{:.3g} [{:.3g}, {:.3g}]", e.mean, e.lo, e.hi)
                              : fmt::format("{:.3g}", e.mean);
@@ -15,10 +25,11 @@ std::string headline(const FitResult& r) {
   if (!r.scored)
     return fmt::format("{} agents have a model each; not scored, so no gain is known",
                        r.model.agents.size());
+  const char* const comma = r.model.solver == Solver::kStream ? "," : "";
   std::string text = fmt::format(
-      "learning together took the {} on rows left out from {:.4g} to {:.4g} (gain {}); {} of {} "
-      "agents gained, {} lost",
-      r.model.encoding.classes.empty() ? "mean squared error" : "log loss", r.loss.alone,
+      "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} (gain {5}); {6} of {7} "
+      "agents gained, {8} lost",
+      measure_name(r.model.encoding), comma, scored_rows(r.model.solver), r.loss.alone,
       r.loss.given, with_interval(r.gain), r.gained, n, r.lost);
   std::size_t least = n;
   for (std::size_t i = 0; i < n; ++i) {

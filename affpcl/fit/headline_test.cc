@@ -39,6 +39,24 @@ TEST(FitHeadline, ClassesHaveALogLoss) {
   EXPECT_NE(headline(r).find("took the log loss"), std::string::npos);
 }
 
+TEST(FitHeadline, AStreamPredictsRowsBeforeItLearns) {
+  FitResult r = result();
+  r.model.solver = Solver::kStream;
+  EXPECT_NE(
+      headline(r).find("mean squared error, on rows before they were learnt from, from 175.4 to"),
+      std::string::npos)
+      << headline(r);
+  EXPECT_EQ(headline(r).find("left out"), std::string::npos);
+}
+
+TEST(FitHeadline, ValuesHaveATdError) {
+  FitResult r = result();
+  r.model.solver = Solver::kStream;
+  r.model.encoding.values = true;
+  EXPECT_NE(headline(r).find("took the squared TD error, on rows before"), std::string::npos)
+      << headline(r);
+}
+
 TEST(FitHeadline, OneAgentHasNoWorstAndNoScoreNoGain) {
   FitResult r = result();
   r.agents.pop_back();

@@ -13,7 +13,6 @@
 #include "affpcl/base/error.h"
 #include "affpcl/fit/follower.h"
 #include "affpcl/problem/rows.h"
-#include "affpcl/version.h"
 
 namespace affpcl {
 namespace {
@@ -215,15 +214,11 @@ class Stream {
   std::vector<Follower> followers_;
 };
 
-Model make_model(const Frame& frame, const Stream& stream) {
+Model make_model(const Frame& frame, const Stream& stream, const FitOptions& options,
+                 const std::string& method) {
   const bool classify = !frame.encoding.classes.empty();
   const auto error = [&](const Paired& losses) { return classify ? std::nan("") : losses.mean(); };
-  Model model;
-  model.solver = Solver::kStream;
-  model.encoding = frame.encoding;
-  model.version = kVersion;
-  model.files = frame.files;
-  model.rows = frame.rows;
+  Model model = begin_model(frame, options, method);
   Paired pooled;
   for (const Follower& f : stream.followers()) {
     const Paired p = f.losses[2].all();
@@ -282,9 +277,7 @@ FitResult fit_stream(const Frame& frame, const FitOptions& options) {
     if (options.progress)
       options.progress(static_cast<double>(t + 1) / static_cast<double>(stream.steps()));
   }
-  result.model = make_model(frame, stream);
-  result.model.seed = options.frame.seed;
-  result.model.method = method;
+  result.model = make_model(frame, stream, options, method);
   result.scored = t > 0;
   result.complete = t == stream.steps();
   if (!result.complete)

@@ -20,10 +20,6 @@ double draw(int agent, int row, int j, std::uint64_t seed = 1) {
 
 class StreamTest : public FileTest {
  protected:
-  void TearDown() override {
-    std::remove(weights.c_str());
-    FileTest::TearDown();
-  }
   FitOptions options() const {
     FitOptions o{.frame = {.paths = {path}, .target = "y", .agent = ""}, .threads = 1};
     o.frame.keep_order = true;
@@ -124,7 +120,7 @@ TEST_F(StreamTest, StopsWhenTold) {
 TEST_F(StreamTest, ModelsAreWrittenReadAndUsed) {
   write_table(0.3, 0.5);
   const FitResult r = fit(options());
-  const std::string file = path + "_weights";  // any name that is removed
+  const std::string file = path + "_model";
   std::ofstream(file) << model_json(r.model);
   const Model back = read_model(file);
   EXPECT_EQ(model_json(back), model_json(r.model));

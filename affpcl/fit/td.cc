@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "affpcl/base/error.h"
 #include "affpcl/fit/follower.h"
-#include "affpcl/version.h"
 
 namespace affpcl {
 namespace {
@@ -64,6 +64,94 @@ Encoding encoding_of(const TdLog& log) {
   return e;
 }
 
+// What judges and models need to know of the log's rows.
+Frame frame_of(const TdLog& log) {
+  Frame frame;
+  frame.encoding = encoding_of(log);
+  frame.files = {log.config().file};
+  frame.agents = log.agent_names();
+  frame.d = static_cast<std::size_t>(log.shape().d);
+  frame.starts = {0};
+  for (std::int64_t i = 0; i < log.shape().agents; ++i) {
+    frame.rows += at(log.rows(i));
+    for (int fold = 0; fold < kFolds; ++fold) frame.starts.push_back(frame.rows);
+  }
+  return frame;
+}
+
+class Learner {
+ public:
+  Learner(const TdLog& log, const std::string& method, const FitOptions& options, Team& team)
+      : log_(log), run_(make_run(log, method, options, team)), followers_(at(log.shape().agents)) {}
+
+  const std::vector<Follower>& followers() const { return followers_; }
+
+  // The errors of every agent's row t, which is then learnt from.
+  void step(std::int64_t t) {
+    for (std::int64_t i = 0; i < log_.shape().agents; ++i) {
+      if (!log_.present(i, t)) continue;
+      std::array<RowLoss, 3> losses;
+      for (std::size_t m = 0; m < losses.size(); ++m) {
+        const double e =
+            log_.error(i, t, run_.solution(m, i / kLanes), static_cast<int>(i % kLanes));
+        losses[m].loss = e * e;
+      }
+      followers_[at(i)].add(losses, 0);
+    }
+    run_.advance(t + 1);
+  }
+
+  std::vector<double> values(Kind kind, std::int64_t agent) const {
+    return in_columns(log_, run_.solution(static_cast<std::size_t>(kind), agent / kLanes),
+                      static_cast<int>(agent % kLanes));
+  }
+  std::vector<double> pooled() const { return in_columns(log_, run_.central_x(2), 0); }
+  std::vector<double> centre() const {
+    const In xc = run_.central_x(0);
+    return xc.p == nullptr ? pooled() : in_columns(log_, xc, 0);
+  }
+
+ private:
+  static Run make_run(const TdLog& log, const std::string& method, const FitOptions& options,
+                      Team& team) {
+    std::map<std::string, Value> given = options.method_values;
+    if (method == "affpcl") {
+      given.emplace("guard", "full");
+      given.emplace("ratio", log.named_states() ? "counts" : "linear");
+    }
+    RunOptions run;
+    run.seed = options.frame.seed;
+    run.steps = log.most_samples();
+    return Run(log, with_twins(method, given, automatic_steps(log)), run, team);
+  }
+
+  const TdLog& log_;
+  Run run_;
+  std::vector<Follower> followers_;
+};
+
+Model make_model(const Frame& frame, const Learner& learner, const FitOptions& options,
+                 const std::string& method) {
+  Model model = begin_model(frame, options, method);
+  ChannelModel channel;
+  channel.pooled = learner.pooled();
+  channel.centre.x = learner.centre();
+  channel.centre.s2 = std::nan("");
+  model.channels.push_back(std::move(channel));
+  for (std::size_t i = 0; i < frame.agents.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(i);
+    AgentModel agent;
+    agent.name = frame.agents[i];
+    agent.rows = frame.agent_rows(i);
+    agent.kind = learner.followers()[i].kind;
+    agent.channels.push_back(
+        {.x = learner.values(agent.kind, number), .se = {}, .cov = {}, .s2 = std::nan("")});
+    agent.alone.push_back(learner.values(Kind::kAlone, number));
+    model.agents.push_back(std::move(agent));
+  }
+  return model;
+}
+
 }  // namespace
 
 FitResult fit_td(const FitOptions& options) {
@@ -71,79 +159,27 @@ FitResult fit_td(const FitOptions& options) {
   TdLog::Config config = *options.td;
   config.order = TdLog::Order::kOnce;
   const TdLog log(config);
-  const std::int64_t n = log.shape().agents, steps = log.most_samples();
   if (log.named_states() && log.shape().d < 2)
     throw BadInput(fmt::format("{} holds a single state; there is nothing to learn", config.file));
-
-  FitResult result;
-  const std::unique_ptr<Team> team = serial_team();
-  RunOptions run_options;
-  run_options.seed = options.frame.seed;
-  run_options.steps = steps;
   const std::string method = options.method.empty() ? "affpcl" : options.method;
-  std::map<std::string, Value> given = options.method_values;
-  if (method == "affpcl") {
-    given.emplace("guard", "full");
-    given.emplace("ratio", log.named_states() ? "counts" : "linear");
-  }
-  Run run(log, with_twins(method, given, automatic_steps(log)), run_options, *team);
-  std::vector<Follower> followers(at(n));
+  const std::unique_ptr<Team> team = serial_team();
+  Learner learner(log, method, options, *team);
+  const std::int64_t steps = log.most_samples();
   std::int64_t t = 0;
   for (; t < steps && !(options.stop != nullptr && *options.stop); ++t) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!log.present(i, t)) continue;
-      std::array<RowLoss, 3> losses;
-      for (std::size_t m = 0; m < losses.size(); ++m) {
-        const double e = log.error(i, t, run.solution(m, i / kLanes), static_cast<int>(i % kLanes));
-        losses[m].loss = e * e;
-      }
-      followers[at(i)].add(losses, 0);
-    }
-    run.advance(t + 1);
+    learner.step(t);
     if (options.progress) options.progress(static_cast<double>(t + 1) / static_cast<double>(steps));
   }
 
-  Model& model = result.model;
-  model.solver = Solver::kStream;
-  model.method = method;
-  model.encoding = encoding_of(log);
-  model.version = kVersion;
-  model.files = {config.file};
-  model.seed = options.frame.seed;
-  const In xc = run.central_x(0);
-  ChannelModel channel;
-  channel.pooled = in_columns(log, run.central_x(2), 0);
-  channel.centre.x = xc.p == nullptr ? channel.pooled : in_columns(log, xc, 0);
-  channel.centre.s2 = std::nan("");
-  model.channels.push_back(std::move(channel));
-  Frame frame;  // what judges need of it
-  frame.encoding = model.encoding;
-  frame.agents = log.agent_names();
-  frame.d = static_cast<std::size_t>(log.shape().d);
-  frame.starts = {0};
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Follower& f = followers[at(i)];
-    AgentModel agent;
-    agent.name = frame.agents[at(i)];
-    agent.rows = at(log.rows(i));
-    agent.kind = f.kind;
-    const auto values = [&](Kind kind) {
-      return in_columns(log, run.solution(at(static_cast<std::int64_t>(kind)), i / kLanes),
-                        static_cast<int>(i % kLanes));
-    };
-    agent.channels.push_back({.x = values(f.kind), .se = {}, .cov = {}, .s2 = std::nan("")});
-    agent.alone.push_back(values(Kind::kAlone));
-    model.rows += agent.rows;
-    for (int fold = 0; fold < kFolds; ++fold) frame.starts.push_back(model.rows);
-    model.agents.push_back(std::move(agent));
-  }
-  frame.rows = model.rows;
+  const Frame frame = frame_of(log);
+  FitResult result;
+  result.model = make_model(frame, learner, options, method);
   result.complete = t == steps;
   if (!result.complete)
     result.notes.push_back(
         fmt::format("stopped after {} of at most {} rows of an agent", t, steps));
   result.scored = t > 0;
-  if (result.scored) judge_agents(frame, tallies(followers), result);
+  if (result.scored) judge_agents(frame, tallies(learner.followers()), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -14,10 +14,6 @@ namespace {
 
 class FitTdTest : public FileTest {
  protected:
-  void TearDown() override {
-    std::remove(other.c_str());
-    FileTest::TearDown();
-  }
   FitResult fitted(double gamma) const {
     FitOptions o;
     o.td = TdLog::Config{.file = path, .gamma = gamma};

@@ -34,16 +34,6 @@ const Column& column(const Tables& tables, const Config& config, const std::stri
   throw BadInput(lacks_column(config.file, name, names));
 }
 
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  for (std::size_t from = 0; !list.empty() && from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    names.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return names;
-}
-
 const std::vector<double>& numbers(const Tables& tables, const Config& config,
                                    const std::string& name) {
   const Column& c = column(tables, config, name);
@@ -58,7 +48,7 @@ const std::vector<double>& numbers(const Tables& tables, const Config& config,
 // Everything but agent, target, channels and folds.
 std::vector<std::string> features_of(const Tables& table, const Config& config,
                                      const std::vector<std::string>& channels) {
-  if (!config.features.empty()) return names_in(config.features);
+  if (!config.features.empty()) return names_in(config.features, "problem.features");
   std::vector<std::string> names;
   for (const Column& c : table.columns)
     if (c.type == Column::Type::kNumber && c.name != config.agent && c.name != config.target &&
@@ -126,7 +116,7 @@ std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
   if (config.target.empty() == config.channels.empty())
     throw BadInput("one of problem.target and problem.channels is needed, and not both");
   const Tables table = read(config);
-  const std::vector<std::string> channels = names_in(config.channels),
+  const std::vector<std::string> channels = names_in(config.channels, "problem.channels"),
                                  features = features_of(table, config, channels);
   const Column& owner = column(table, config, config.agent);
   const auto found = static_cast<std::int64_t>(owner.levels.size());

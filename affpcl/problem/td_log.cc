@@ -19,25 +19,6 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// "a, b" as its names.
-std::vector<std::string> names_in(const std::string& list, std::string_view key) {
-  std::vector<std::string> names;
-  std::size_t from = 0;
-  while (!list.empty() && from <= list.size()) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    std::string name = list.substr(from, comma - from);
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
-    if (name.empty() || std::count(names.begin(), names.end(), name) > 0)
-      throw BadInput(fmt::format(
-          "problem.{} = \"{}\" {}", key, list,
-          name.empty() ? "has a column without a name" : fmt::format("names '{}' twice", name)));
-    names.push_back(std::move(name));
-    from = comma + 1;
-  }
-  return names;
-}
-
 // Texts in the order they appear, each with its number.
 class Names {
  public:
@@ -145,7 +126,7 @@ TdLog::TdLog(const Config& config) : config_(config) {
   std::vector<std::int32_t> owner;  // of each row
   read(owner);
   sort_by_agent(owner);
-  if (!config.weights.empty()) weigh_rewards(names_in(config.channels, "channels"));
+  if (!config.weights.empty()) weigh_rewards(names_in(config.channels, "problem.channels"));
 }
 
 void TdLog::read(std::vector<std::int32_t>& owner) {
@@ -155,8 +136,8 @@ void TdLog::read(std::vector<std::int32_t>& owner) {
     for (const std::string& name : names) indices.push_back(in.column(prefix + name));
     return indices;
   };
-  const std::vector<std::string> features = names_in(config_.features, "features"),
-                                 channels = names_in(config_.channels, "channels");
+  const std::vector<std::string> features = names_in(config_.features, "problem.features"),
+                                 channels = names_in(config_.channels, "problem.channels");
   const std::vector<std::size_t> phi = columns(features, ""), next_phi = columns(features, "next_"),
                                  c = columns(channels, "");
   const std::size_t agent = in.column(config_.agent);

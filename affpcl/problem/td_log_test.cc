@@ -158,7 +158,6 @@ TEST_F(TdLogFile, ChannelsAndWeights) {
   std::ofstream(prefs) << "agent,c1,c2\nx,1,1\ny,1,1\nx,2,2\n";
   refused([&] { log({.features = "a,b", .channels = "c1,c2", .weights = prefs}); },
           "line 4, column 'agent': 'x' has weights already");
-  std::remove(prefs.c_str());
 }
 
 TEST_F(TdLogFile, RandomOrder) {

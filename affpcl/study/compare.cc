@@ -150,13 +150,12 @@ Json compare_fits(const Json& before, const Json& after) {
   const Estimate ratio = ratio_of_means(b, a);
   std::size_t smaller = 0;
   for (std::size_t i = 0; i < a.size(); ++i) smaller += b[i] < a[i];
-  return {
-      {"headline",
-       fmt::format("the second fit has {} of the first one's error on rows left out; it is smaller "
-                   "for {} of {} agents",
-                   with_interval(ratio), smaller, a.size())},
-      {"ratio", to_json(ratio)},
-      {"pairs", std::move(pairs)}};
+  return {{"headline",
+           fmt::format("the second fit has {} of the first one's error on rows it had not learnt "
+                       "from; it is smaller for {} of {} agents",
+                       with_interval(ratio), smaller, a.size())},
+          {"ratio", to_json(ratio)},
+          {"pairs", std::move(pairs)}};
 }
 
 }  // namespace

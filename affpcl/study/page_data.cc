@@ -270,8 +270,30 @@ Json study_data(const ResultFiles& result, std::size_t room) {
   return data;
 }
 
+// How far agents differ in each coefficient of a channel, as a standard deviation. A stream has no
+// D: there it is that of the agents' coefficients.
+Numbers between_agents(const Model& model, std::size_t c) {
+  const std::size_t d = model.encoding.dim(), n = model.agents.size();
+  const Numbers& D = model.channels[c].D;
+  Numbers between(d);
+  for (std::size_t r = 0; r < d; ++r) {
+    if (!D.empty()) {
+      between[r] = std::sqrt(D[r * d + r]);
+    } else if (n > 1) {
+      const double first = model.agents[0].channels[c].x[r];  // equal coefficients: exactly 0
+      double s1 = 0, s2 = 0;
+      for (const AgentModel& a : model.agents) s1 += a.channels[c].x[r] - first;
+      for (const AgentModel& a : model.agents)
+        s2 += std::pow(a.channels[c].x[r] - first - s1 / static_cast<double>(n), 2);
+      between[r] = std::sqrt(s2 / static_cast<double>(n - 1));
+    }
+  }
+  return between;
+}
+
 // Coefficients by how far agents differ in them, the first ones; all where they are few.
-std::vector<std::size_t> coefficients_to_keep(const Model& model, double numbers) {
+std::vector<std::size_t> coefficients_to_keep(const Model& model,
+                                              const std::vector<Numbers>& between, double numbers) {
   const std::size_t d = model.encoding.dim();
   const auto each = static_cast<double>(2 * model.channels.size() * (model.agents.size() + 1));
   std::vector<std::size_t> order = spread(d, d);
@@ -279,7 +301,7 @@ std::vector<std::size_t> coefficients_to_keep(const Model& model, double numbers
   if (d <= most) return order;
   const auto spread_of = [&](std::size_t r) {
     double sum = 0;
-    for (const ChannelModel& c : model.channels) sum += c.D[r * d + r];
+    for (const Numbers& channel : between) sum += channel[r] * channel[r];
     return sum;
   };
   std::stable_sort(order.begin(), order.end(),
@@ -295,27 +317,33 @@ Json fit_data(const ResultFiles& result, std::size_t room) {
   const std::vector<std::string> names = model.encoding.names();
   Json data = result.summary;
   round_numbers(data);
-  const std::vector<std::size_t> kept = coefficients_to_keep(model, numbers_left(data, room));
-  Json shown{{"target", model.encoding.target},
+  std::vector<Numbers> between;
+  for (std::size_t c = 0; c < model.channels.size(); ++c)
+    between.push_back(between_agents(model, c));
+  const std::vector<std::size_t> kept =
+      coefficients_to_keep(model, between, numbers_left(data, room));
+  const Numbers no_errors(d, kNone);  // of a stream
+  Json shown{{"target", model.encoding.predicted()},
              {"classes", model.encoding.classes},
+             {"outcomes", model.encoding.outcomes},
              {"all", d},
              {"names", Json::array()},
              {"channels", Json::array()}};
   for (std::size_t r : kept) shown["names"].push_back(names[r]);
   for (std::size_t c = 0; c < model.channels.size(); ++c) {
-    const ChannelModel& channel = model.channels[c];
-    Numbers between(d), x, se;
-    for (std::size_t r = 0; r < d; ++r) between[r] = std::sqrt(channel.D[r * d + r]);
+    const auto errors = [&](const LinearModel& m) -> const Numbers& {
+      return m.se.empty() ? no_errors : m.se;
+    };
+    const LinearModel& centre = model.channels[c].centre;
+    Numbers x, se;
     for (const AgentModel& a : model.agents)
       for (std::size_t r : kept) {
         x.push_back(a.channels[c].x[r]);
-        se.push_back(a.channels[c].se[r]);
+        se.push_back(errors(a.channels[c])[r]);
       }
-    shown["channels"].push_back({{"spread", to_text(channel.spread)},
-                                 {"converged", channel.converged},
-                                 {"between", pack(pick(between, kept))},
-                                 {"centre", pack(pick(channel.centre.x, kept))},
-                                 {"centre_se", pack(pick(channel.centre.se, kept))},
+    shown["channels"].push_back({{"between", pack(pick(between[c], kept))},
+                                 {"centre", pack(pick(centre.x, kept))},
+                                 {"centre_se", pack(pick(errors(centre), kept))},
                                  {"x", pack(x)},
                                  {"se", pack(se)}});
   }

@@ -224,6 +224,41 @@ TEST_F(Page, ResultsWithNothingInCommonDoNotCompare) {
   EXPECT_THROW(compare(a, b), BadInput);
 }
 
+// A stream's model has neither standard errors nor a spread between agents.
+TEST_F(Page, AStreamsModelHasNoErrorsButASpread) {
+  ResultFiles result;
+  result.summary = {{"headline", "h"}};
+  Model& model = result.model.emplace();
+  model.solver = Solver::kStream;
+  model.encoding.outcomes = {"speed", "comfort"};
+  for (const char* name : {"u", "v"})
+    model.encoding.sources.push_back({.name = name, .levels = {}, .mean = {0}, .sd = {1}});
+  ChannelModel channel;
+  channel.centre.x = {1, 2, 3};
+  model.channels.push_back(channel);
+  for (double v : {1.0, 5.0, 9.0}) {
+    AgentModel agent;
+    agent.channels.push_back({.x = {0.1, v, -v}, .se = {}, .cov = {}});
+    model.agents.push_back(agent);
+  }
+  const Json shown = page_data(result, kRoom)["model"];
+  EXPECT_EQ(shown["target"], "speed + comfort");
+  EXPECT_EQ(shown["outcomes"], (Json{"speed", "comfort"}));
+  ASSERT_EQ(shown["channels"].size(), 1u);
+  const Json& one = shown["channels"][0];
+  EXPECT_EQ(unpacked(one["x"]).size(), 9u);
+  EXPECT_EQ(unpacked(one["between"]), (std::vector<double>{0, 4, 4}));
+  ASSERT_EQ(unpacked(one["se"]).size(), 9u);
+  ASSERT_EQ(unpacked(one["centre_se"]).size(), 3u);
+  for (const char* key : {"se", "centre_se"})
+    for (double se : unpacked(one[key])) EXPECT_TRUE(std::isnan(se)) << key;
+
+  // Where room is short, the coefficients in which agents differ stay.
+  const Json narrow = page_data(result, 0)["model"];
+  EXPECT_EQ(narrow["all"], 3);
+  EXPECT_EQ(narrow["names"], (Json{"u", "v"}));
+}
+
 TEST_F(Page, IsWholeAndCannotBeBrokenByNames) {
   const std::string folder = run("a");
   if (page_template().empty()) {

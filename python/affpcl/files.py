@@ -13,7 +13,7 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
 def gains_table(result: _core.FitResult) -> Table:
-    """A row per agent: rows, losses on rows left out, the gain against learning alone, verdict and model given."""
+    """A row per agent: rows, losses on rows not learnt from, the gain against learning alone, verdict and model given."""
     agents = json.loads(result.json())["agents"]
     columns: dict[str, Any] = {name: [a[name] for a in agents] for name in ("agent", "rows", "given")}
     if result.scored:

@@ -37,19 +37,31 @@ function likeness(rows) {
   return [...rows.keys()].sort((a, b) => score(rows[a]) - score(rows[b]));
 }
 
-/** The coefficient in which agents differ most for what is known of it; the intercept only where there is no other. */
-function mostVaried(names, { x, se, centre }) {
-  const told = (c) => Math.hypot(...x.map((row) => row[c] - centre[c])) / Math.hypot(...se.map((row) => row[c]));
+/** A stream has no standard errors. */
+const hasErrors = ({ centreSe }) => Number.isFinite(centreSe[0]);
+
+/** The coefficient in which agents differ most, for what is known of it; the intercept only where there is no other. */
+function mostVaried(names, channel) {
+  const { x, se, centre, between } = channel;
+  const told = (c) => (hasErrors(channel) ? Math.hypot(...x.map((row) => row[c] - centre[c])) / Math.hypot(...se.map((row) => row[c])) : between[c]);
   const candidates = [...names.keys()].filter((c) => names[c] !== "intercept");
   return candidates.reduce((best, c) => (told(c) > told(best) ? c : best), candidates[0] ?? 0);
 }
 
+/** A class or an outcome each; one channel alone is of the second class, or of all outcomes together. */
+function namesOf(model) {
+  if (model.channels.length === 1) return [model.classes[1] ?? model.target];
+  return model.outcomes.length ? model.outcomes : model.classes;
+}
+
 export function coefficientFigures(result) {
   const { model, agents, score } = result;
+  const values = result.manifest.spec.task === "td";  // of states: columns as they are
   const names = model.names;
   if (!names.length || !agents.length) return [];
   const channels = model.channels.map((channel) => unpackChannel(channel, names.length));
-  const channelNames = channels.map((_, c) => (channels.length > 1 ? model.classes[c] ?? `class ${c}` : model.classes[1] ?? model.target));
+  const channelNames = namesOf(model);
+  const intervals = hasErrors(channels[0]);
   const left = model.all > names.length ? ` The ${names.length} of ${model.all} coefficients in which agents differ most are here; model.json holds all.` : "";
   const rows = deviations(channels);
   const varies = rows[0].length > 0;
@@ -65,7 +77,7 @@ export function coefficientFigures(result) {
     title: "A coefficient, agent by agent",
     controls: [
       choice("Coefficient", names.map((name, i) => [i, name]), view.coefficient, (i) => { view.coefficient = Number(i); coefficients.update(); }),
-      channels.length > 1 ? choice("Class", channelNames.map((name, i) => [i, name]), 0, (i) => { view.channel = Number(i); coefficients.update(); }) : null,
+      channels.length > 1 ? choice(model.outcomes.length ? "Outcome" : "Class", channelNames.map((name, i) => [i, name]), 0, (i) => { view.channel = Number(i); coefficients.update(); }) : null,
     ],
     draw: (width) => {
       const data = one();
@@ -77,23 +89,28 @@ export function coefficientFigures(result) {
       const letters = Math.min(22, Math.max(...data.map((r) => [...r.agent].length)));
       const slanted = few && letters * 7 > (width - 70) / data.length;
       const bottom = slanted ? 30 + letters * 5 : 36;
-      return plot(width, `Coefficient of ${names[view.coefficient]} for each agent, with 90 % intervals`, {
+      return plot(width, `Coefficient of ${names[view.coefficient]} for each agent${intervals ? ", with 90 % intervals" : ""}`, {
         height: 280 + bottom, marginBottom: bottom,
         x: { domain: [-0.5, data.length - 0.5], axis: null },
-        y: { label: `effect of one standard deviation${model.classes.length ? "" : ` on ${model.target}`}`, grid: true, nice: true },
+        y: { label: values ? "coefficient" : `effect of one standard deviation${model.classes.length ? "" : ` on ${channelNames[view.channel]}`}`, grid: true, nice: true },
         marks: [
-          Plot.rect([0], { x1: -0.5, x2: data.length - 0.5, y1: c - NORMAL_90 * ce, y2: c + NORMAL_90 * ce, fill: "var(--alone)", fillOpacity: 0.2 }),
+          Plot.rect(intervals ? [0] : [], { x1: -0.5, x2: data.length - 0.5, y1: c - NORMAL_90 * ce, y2: c + NORMAL_90 * ce, fill: "var(--alone)", fillOpacity: 0.2 }),
           Plot.ruleY([c], { stroke: "var(--alone)", strokeDasharray: "5 4" }),
           Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.6 }),
-          Plot.ruleX(data, { x: (r) => place.get(r), y1: lo, y2: hi, stroke: "var(--gained)", strokeOpacity: few ? 0.9 : 0.45 }),
+          Plot.ruleX(intervals ? data : [], { x: (r) => place.get(r), y1: lo, y2: hi, stroke: "var(--gained)", strokeOpacity: few ? 0.9 : 0.45 }),
           Plot.dot(data, { x: (r) => place.get(r), y: "value", fill: "var(--gained)", r: few ? 4 : 2.5 }),
           few ? Plot.axisX(data.map((_, i) => i), { anchor: "bottom", label: null, tickSize: 0, tickFormat: (i) => [...data[i].agent].slice(0, 22).join(""), tickRotate: slanted ? -60 : 0 }) : null,
-          Plot.tip(data, Plot.pointerX({ x: (r) => place.get(r), y: "value", title: (r) => `${r.agent} (${r.given}, ${r.rows} rows)\n${number(r.value)} ± ${number(NORMAL_90 * r.se, 3)}` })),
+          Plot.tip(data, Plot.pointerX({ x: (r) => place.get(r), y: "value", title: (r) => `${r.agent} (${r.given}, ${r.rows} rows)\n${number(r.value)}${intervals ? ` ± ${number(NORMAL_90 * r.se, 3)}` : ""}` })),
         ],
       });
     },
-    table: () => ({ columns: ["agent", "coefficient", "value", "se", "from_centre"], rows: one().map((r) => [r.agent, names[view.coefficient], r.value, r.se, r.off]) }),
-    note: () => `Standardised column, 90 % intervals. Dashed: the centre, with the interval of an agent never seen.${left}`,
+    table: () => ({
+      columns: ["agent", "coefficient", "value", ...(intervals ? ["se"] : []), "from_centre"],
+      rows: one().map((r) => [r.agent, names[view.coefficient], r.value, ...(intervals ? [r.se] : []), r.off]),
+    }),
+    note: () => (values ? "Columns as they are; of named states the intercept is the first one's value, the others are differences to it. "
+      : `Standardised column${intervals ? ", 90 % intervals" : ""}. `) +
+      (intervals ? "Dashed: the centre, with the interval of an agent never seen." : "Dashed: the centre. A stream has no standard errors of coefficients.") + left,
   });
 
   const far = () => agents.map((a, i) => ({ agent: a.agent, distance: distance(rows[i]), gain: a.gain?.mean ?? NaN, lo: a.gain?.lo ?? NaN, hi: a.gain?.hi ?? NaN, verdict: a.verdict ?? "even" }));

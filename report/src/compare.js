@@ -114,7 +114,7 @@ function fitsFigure(pairs) {
       });
     },
     table: () => ({ columns: ["agent", "rows", "first", "second"], rows: pairs.map((p) => [p.agent, p.rows, p.before, p.after]) }),
-    note: () => "On rows left out. Below the line: better in the second. The interval of the ratio above is over agents, each weighted by its rows.",
+    note: () => "On rows not yet learnt from. Below the line: better in the second. The interval of the ratio above is over agents, each weighted by its rows.",
   });
 }
 

@@ -7,16 +7,19 @@ import { count, h, interval, number } from "./dom.js";
 import { figure, plot } from "./figure.js";
 import { closing, opening, provenance, tiles } from "./frame.js";
 
-const MEASURES = { mse: "Mean squared error", log_loss: "Log loss" };
+const MEASURES = { mse: "Mean squared error", log_loss: "Log loss", td_error: "Squared TD error" };
+
+const isStream = (result) => result.manifest.spec.solver === "stream";
 
 function fitTiles(result) {
   const { score, verdicts, manifest } = result;
   const list = [["Agents", String(result.agents.length), `${count(result.rows, "row")}, ${count(result.columns, "column")}`]];
   if (score) {
     const loss = score[score.measure];
-    list.push([`${MEASURES[score.measure]}, rows left out`, number(loss.given), `alone ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
-    if (score.r2) list.push(["R², rows left out", number(score.r2.given, 3), `alone ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
-    if (score.accuracy) list.push(["Accuracy, rows left out", number(score.accuracy.given, 3), `alone ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
+    const on = isStream(result) ? "predicted before learning" : "rows left out";
+    list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `alone ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
+    if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `alone ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
+    if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `alone ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
     list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost`]);
   } else {
     list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
@@ -37,7 +40,7 @@ function gainFigure(result) {
       columns: ["agent", "rows", "gain", "lo", "hi", "p", "verdict"],
       rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.p, a.verdict]),
     }),
-    note: () => `On rows left out (${result.score.how}), with 90 % intervals. Verdicts are one-sided tests with at most 5 % false ones among all agents ` +
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `rows left out (${result.score.how})`}, with 90 % intervals. Verdicts are one-sided tests with at most 5 % false ones among all agents ` +
       "(Benjamini-Hochberg); a gain below 1 % of the error is even.",
   });
 }

@@ -67,6 +67,29 @@ export function maker(affpcl, root) {
       run("fit", data, "--target", "y", "--out", at("school"), "--quiet");
       return at("school");
     },
+    /** Two outcomes that each of five agents weighs in its own way. */
+    weighed: (name, ...words) => {
+      const sites = ["a", "b", "c", "d", "e"];
+      const rows = sites.flatMap((site, a) => Array.from({ length: 40 }, (_, i) => {
+        const u = Math.sin(7 * i + a), v = Math.cos(11 * i * (a + 1)), e = Math.sin(29 * i + 5 * a);
+        return `${site},${u.toFixed(5)},${v.toFixed(5)},${(u + v + 0.2 * e).toFixed(5)},${(u - v + 0.3 * a * u - 0.2 * e).toFixed(5)}`;
+      }));
+      writeFileSync(at("weighed.csv"), `site,u,v,speed,comfort\n${rows.join("\n")}\n`);
+      writeFileSync(at("weights.csv"), `site,speed,comfort\n${sites.map((site, a) => `${site},${a / 4},${1 - a / 4}`).join("\n")}\n`);
+      run("fit", at("weighed.csv"), "--channels", "speed,comfort", "--weights", at("weights.csv"), "--out", at(name), "--quiet", ...words);
+      return at(name);
+    },
+    /** Values of three states from a log. */
+    values: () => {
+      const states = ["home", "road", "shop"];
+      const rows = ["r0", "r1", "r2", "r3"].flatMap((robot, a) => Array.from({ length: 120 }, (_, t) => {
+        const step = (i) => states[Math.floor(1.5 * (1 + Math.sin(12.9 * i + 7 * a)))];
+        return `${robot},${step(t)},${step(t + 1)},${(states.indexOf(step(t)) + 0.2 * a + 0.3 * Math.sin(29 * t)).toFixed(4)}`;
+      }));
+      writeFileSync(at("log.csv"), `agent,state,next_state,reward\n${rows.join("\n")}\n`);
+      run("fit", at("log.csv"), "--task", "td", "--gamma", "0.7", "--out", at("values"), "--quiet");
+      return at("values");
+    },
     /** Agents with hostile names, a class as target. */
     namedAgents: () => {
       const agents = [HOSTILE, UNICODE.replaceAll('"', '""'), "c", "d", "e"];

@@ -280,7 +280,7 @@ async function fitted(name, folder, expected = FIT) {
   if (summary.score) {
     const rows = summary.agents.reduce((sum, a) => sum + a.rows, 0);
     const loss = (kind) => summary.agents.reduce((sum, a) => sum + a.rows * a.score[kind], 0) / rows;
-    const said = numbersIn(summary.headline.split("rows left out")[1]);
+    const said = numbersIn(summary.headline.split(/rows left out|learnt from,/)[1]);
     near(`${name}: says the error alone`, said[0], loss("alone"), 1e-3);
     near(`${name}: says the error given`, said[1], loss("given"), 1e-3);
     near(`${name}: says the gain`, said[2], loss("alone") - loss("given"), 1e-2);
@@ -304,6 +304,68 @@ cases.shops = async () => {
 cases["not scored"] = async () => {
   const opened = await fitted("not scored", make.fit("unscored", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--no-score"), ["coefficients", "affinity"]);
   quiet("not scored", opened);
+  await opened.close();
+};
+
+/** A page without standard errors says nothing of any, and what its rows are. */
+async function streamed(name, opened, measure) {
+  const { page } = opened;
+  const text = await page.textContent("main");
+  check(`${name}: no row was left out`, !text.includes("left out"), text.match(/.{40}left out/)?.[0]);
+  check(`${name}: rows are predicted before they are learnt from`, text.includes(`${measure}, predicted before learning`));
+  check(`${name}: nothing is NaN`, !/NaN|undefined/.test(text), text.match(/.{40}(NaN|undefined)/)?.[0]);
+  check(`${name}: no interval of a coefficient is claimed`, !(await page.textContent("#coefficients .note")).includes("90 %"));
+  const drawn = await page.$$eval('#coefficients [data-mark="rule"] line, #coefficients [data-mark="rect"] rect', (list) => list.length);
+  check(`${name}: nor drawn: only the centre and 0 are lines`, drawn === 2, drawn);
+  await page.click("#coefficients summary");
+  await page.waitForSelector("#coefficients tbody");
+  const head = await page.$$eval("#coefficients th", (list) => list.map((th) => th.textContent));
+  check(`${name}: no column of errors`, !head.includes("se"), head);
+  await page.click("#coefficients summary");
+  await accessible(name, page);
+}
+
+cases["stream, shops"] = async () => {
+  const name = "stream, shops";
+  const opened = await fitted(name, make.fit("stream", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--solver", "stream"));
+  await streamed(name, opened, "Mean squared error");
+  const varied = await opened.page.$eval("#coefficients select", (e) => e.selectedOptions[0].textContent);
+  check(`${name}: the coefficient that varies most is shown`, varied === "footfall", varied);
+  quiet(name, opened);
+  await opened.close();
+};
+
+cases["stream, values"] = async () => {
+  const name = "stream, values";
+  const opened = await fitted(name, make.values());
+  await streamed(name, opened, "Squared TD error");
+  check(`${name}: the title is of values`, (await opened.page.textContent("h1")) === "value: one model per agent");
+  check(`${name}: columns are as they are`, (await opened.page.textContent("#coefficients .note")).startsWith("Columns as they are"));
+  quiet(name, opened);
+  await opened.close();
+};
+
+cases["stream, outcomes"] = async () => {
+  const name = "stream, outcomes";
+  const opened = await fitted(name, make.weighed("weighed-stream", "--solver", "stream"));
+  await streamed(name, opened, "Mean squared error");
+  check(`${name}: the title names the outcomes`, (await opened.page.textContent("h1")) === "speed + comfort: one model per agent");
+  check(`${name}: one channel for all of them`, (await opened.page.$$eval("#coefficients select", (list) => list.length)) === 1);
+  quiet(name, opened);
+  await opened.close();
+};
+
+cases["exact, outcomes"] = async () => {
+  const name = "exact, outcomes";
+  const opened = await fitted(name, make.weighed("weighed-exact"));
+  const { page } = opened;
+  const options = await page.$$eval("#coefficients select", (list) => list.map((s) => [...s.options].map((o) => o.textContent)));
+  check(`${name}: channels are named by outcomes`, JSON.stringify(options[1]) === '["speed","comfort"]', options);
+  check(`${name}: and called so`, (await page.$$eval("#coefficients .choice label", (list) => list.map((l) => l.textContent))).includes("Outcome"));
+  await page.locator("#coefficients select").nth(1).selectOption({ label: "comfort" });
+  check(`${name}: the axis names the outcome`, (await page.textContent("#coefficients svg")).includes("on comfort"));
+  check(`${name}: with intervals`, (await page.textContent("#coefficients .note")).includes("90 % intervals"));
+  quiet(name, opened);
   await opened.close();
 };
 

@@ -4,35 +4,9 @@ standard output, nothing written, at once.
 
 usage: bad_input.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import json, pathlib, shutil, subprocess, sys, tempfile, time
+import json
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-bad-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def everything(): return {str(p.relative_to(tmp)): p.stat().st_mtime_ns if p.is_file() else 0 for p in tmp.rglob('*')}
-
-def refused(name, *args, says=()):
-    """args are refused, in a sentence that contains every word of `says`."""
-    before, start = everything(), time.time()
-    try: p = subprocess.run([affpcl, *map(str, args)], capture_output=True, text=True, cwd=tmp, timeout=20)
-    except subprocess.TimeoutExpired: return check(name, False, 'no answer after 20 s')
-    seconds, lines = time.time() - start, p.stderr.splitlines()
-    for good, why in (
-            (p.returncode == 2, f'exit {p.returncode}'),
-            (len(lines) == 1, f'{len(lines)} lines on standard error'),
-            (p.stderr.startswith('affpcl: '), 'does not start with "affpcl: "'),
-            (p.stdout == '', f'standard output has {p.stdout[:80]!r}'),
-            (everything() == before, f'wrote {sorted(set(everything()) ^ set(before)) or "over a file"}'),
-            (seconds < 10, f'took {seconds:.1f} s'),
-            *((w in p.stderr, f'does not say {w!r}') for w in says)):
-        if not good: return check(name, False, f'{why}: {p.stderr.strip()}')
-    check(name, True)
+from _harness import check, refused, run, tmp
 
 PROBLEM = '[problem]\nkind = "gaussian"\nagents = 4\n'
 RUN = '[run]\nsteps = 20\nreplicates = 2\n'
@@ -50,7 +24,7 @@ def value(name, *sets, says=()):
     """The good spec with these values is refused."""
     refused(name, 'run', 'good.toml', '--out', 'out', *(w for s in sets for w in ('--set', s)), says=says)
 
-p = subprocess.run([affpcl, 'run', 'good.toml', '--quiet'], cwd=tmp, capture_output=True, text=True)
+p = run('run', 'good.toml', '--quiet')
 check('the good spec runs', p.returncode == 0, p.stderr)
 
 # ---- the command line ----
@@ -58,6 +32,14 @@ refused('no verb', says=('--help',))
 refused('an unknown verb', 'rnu', 'good.toml', says=("'rnu'", "'run'"))
 refused('a verb that is nothing like any', 'xyzzy', says=('xyzzy',))
 refused('an unknown option', 'run', 'good.toml', '--frobnicate', says=('--frobnicate',))
+for words, near in ((('run', 'good.toml', '--threds=2'), '--threads'), (('run', 'good.toml', '--forse', '--ot', 'x'), '--force'),
+                    (('reproduce', '--foce'), '--force'), (('affinity', 'x.csv', '--pilt', '1'), '--pilot'),
+                    (('fit', 'x.csv', '--taget', 'y'), '--target'), (('predict', 'm', 'x.csv', '--ouy', 'p.csv'), '--out'),
+                    (('inspect', 'm', '--agnet', 'a'), '--agent'), (('report', '--forse'), '--force'),
+                    (('list', '--jsn'), '--json'), (('bench', '--secnds', '1'), '--seconds'), (('--verison',), '--version')):
+    wrong = next(w for w in words if w.startswith('--')).split('=')[0]
+    refused(f'a slip of the finger: {" ".join(words)}', *words, says=(f"there is no option '{wrong}'; did you mean '{near}'?",))
+refused('nothing like any option', 'fit', 'x.csv', '--xyzzy', says=("'--xyzzy'", 'affpcl fit --help'))
 refused('an unknown option before the verb', '--frobnicate', 'run', 'good.toml', says=('--frobnicate',))
 refused('no spec', 'run', says=('spec',))
 refused('two specs', 'run', 'good.toml', 'other.toml', says=('other.toml',))
@@ -199,8 +181,3 @@ refused('a trace of too much', 'run', 'good.toml', '--trace', 't.csv', '--set', 
 # What is found out only when the run begins leaves no folders on the way either.
 refused('deep folders for a run that is refused', 'run', 'good.toml', '--out', 'new/deep/out', '--set', 'problem.agents=3000000000',
         says=('problem.agents',))
-
-if failed == 0: shutil.rmtree(tmp)
-else: print('left in', tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

@@ -3,35 +3,11 @@
 
 usage: fit.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import csv, json, pathlib, random, shutil, subprocess, sys, tempfile
+import csv, json, random
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-fit-'))
-passed = failed = 0
+from _harness import check, refused, run, tmp
 
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*args): return subprocess.run([affpcl, *map(str, args)], capture_output=True, text=True, cwd=tmp, timeout=120)
-def everything(): return {str(p.relative_to(tmp)): p.stat().st_mtime_ns if p.is_file() else 0 for p in tmp.rglob('*')}
 def json_of(path): return json.loads((tmp / path).read_text())
-
-def refused(name, *args, says=()):
-    """args are refused, in a sentence that contains every word of `says`, and nothing is written."""
-    before = everything()
-    p = run(*args)
-    lines = p.stderr.splitlines()
-    for good, why in (
-            (p.returncode == 2, f'exit {p.returncode}'),
-            (len(lines) == 1, f'{len(lines)} lines on standard error'),
-            (p.stderr.startswith('affpcl: '), 'does not start with "affpcl: "'),
-            (p.stdout == '', f'standard output has {p.stdout[:80]!r}'),
-            (everything() == before, 'wrote something'),
-            *((w in p.stderr, f'does not say {w!r}') for w in says)):
-        if not good: return check(name, False, f'{why}: {p.stderr.strip()}')
-    check(name, True)
 
 rng = random.Random(1)
 HEAD = 'site,u,v,kind,y\n'
@@ -196,8 +172,3 @@ refused('predict: predictions again', 'predict', 'm', 'p.csv', '--out', 'x.csv',
 refused('predict: an existing file without --force', 'predict', 'm', 'good.csv', '--out', 'q.csv', says=('q.csv', '--force'))
 refused('predict: into nowhere', 'predict', 'm', 'good.csv', '--out', 'nowhere/q.csv', says=('nowhere/q.csv',))
 refused('predict: --json without --out', 'predict', 'm', 'good.csv', '--json', says=('--out',))
-
-if failed == 0: shutil.rmtree(tmp)
-else: print('left in', tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

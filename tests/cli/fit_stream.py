@@ -3,23 +3,9 @@
 
 usage: fit_stream.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import csv, json, pathlib, random, shutil, signal, subprocess, sys, tempfile, time
+import csv, json, random, signal, subprocess, time
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-stream-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*args): return subprocess.run([affpcl, *map(str, args)], capture_output=True, text=True, cwd=tmp, timeout=120)
-def refused(name, *args, says=()):
-    before = sorted(p.name for p in tmp.iterdir())
-    p = run(*args)
-    good = p.returncode == 2 and len(p.stderr.splitlines()) == 1 and all(w in p.stderr for w in says) and p.stdout == ''
-    check(name, good and sorted(p.name for p in tmp.iterdir()) == before, f'exit {p.returncode}: {p.stderr.strip()}')
+from _harness import affpcl, check, refused, run, tmp
 
 rng = random.Random(4)
 def table(path, agents, rows, day=lambda r: r):
@@ -123,8 +109,11 @@ refused('weights that lack an agent', 'fit', 't.csv', *WEIGH[:2], '--weights', '
 refused('weights that are no numbers', 'fit', 't.csv', *WEIGH[:2], '--weights', 'text.csv', *WEIGH[4:], says=('text.csv', 'line 2', "'speed'", 'much'))
 refused('a log with a target', 'fit', 'log.csv', '--task', 'td', '--target', 'reward', says=('--task td', '--reward'))
 refused('a table as a log', 'fit', 't.csv', '--task', 'td', '--agent', 'site', says=('t.csv', "'state'"))
+for words in (('--gamma', '.3'), ('--state', 'u'), ('--next-state', 'u'), ('--reward', 'u'), ('--done', 'u')):
+    for solver in ('exact', 'stream'):
+        refused(f'{words[0]} without --task td, {solver}', 'fit', 't.csv', *OWN, '--solver', solver, *words, says=(words[0], '--task td'))
+for words in (('--exclude', 'done'), ('--time', 'reward'), ('--with', 't.csv'), ('--missing', 'mean')):
+    refused(f'a log with {words[0]}', 'fit', 'log.csv', '--task', 'td', *words, says=('--task td', words[0]))
+refused('a log with weights and no channels', 'fit', 'log.csv', '--task', 'td', '--weights', 'prefs.csv', says=('--weights', '--channels'))
+refused('a log by the exact solver', 'fit', 'log.csv', '--task', 'td', '--solver', 'exact', says=('--task td', '--solver stream'))
 refused('two logs', 'fit', 'log.csv', 't.csv', '--task', 'td', says=('one file',))
-
-shutil.rmtree(tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

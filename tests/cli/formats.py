@@ -3,27 +3,13 @@
 
 usage: formats.py PATH_TO_AFFPCL        (needs numpy, which writes its own files; exit 77 without it)
 """
-import csv, json, pathlib, shutil, struct, subprocess, sys, tempfile
+import csv, json, struct, sys
 try:
     import numpy as np
 except ImportError:
     print('no numpy'); sys.exit(77)
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-formats-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*args): return subprocess.run([affpcl, *map(str, args)], capture_output=True, text=True, cwd=tmp, timeout=120)
-
-def refused(name, *args, says=()):
-    p = run(*args)
-    good = p.returncode == 2 and p.stdout == '' and p.stderr.startswith('affpcl: ') and p.stderr.count('\n') == 1 and all(w in p.stderr for w in says)
-    check(name, good, f'exit {p.returncode}: {p.stderr.strip()[:300]}')
+from _harness import check, refused, run, tmp
 
 rng = np.random.default_rng(1)
 n, d = 120, 4
@@ -130,8 +116,3 @@ for name, good in (('a.npy', 'x.npy'), ('a.npz', 'packed.npz'), ('a.svm', 'x.svm
 refused('svmlight: out of order', *fit('r.svm'), says=('r.svm', 'line 2', "'1:3'"))
 (tmp / 'r.json').write_text('{"user_data": {"a": {"x": [[1, 2], [3]], "y": [1, 2]}}}')
 refused('LEAF: ragged', *fit('r.json'), says=('r.json', "user 'a'", 'sample 2'))
-
-if failed == 0: shutil.rmtree(tmp)
-else: print('left in', tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

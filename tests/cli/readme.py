@@ -1,18 +1,14 @@
 #!/usr/bin/env python3
 """The README tells the truth: its table is what the demo prints, its verbs exist, its links lead somewhere."""
-import pathlib, re, subprocess, sys
+import re
 
-affpcl = sys.argv[1]
-root = pathlib.Path(__file__).resolve().parents[2]
+import _harness
+from _harness import check, root
+
 readme = (root / 'README.md').read_text()
-passed = failed = 0
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else why, flush=True)
 
 def run(*words):
-    return subprocess.run([affpcl, *words], capture_output=True, text=True, cwd=root)
+    return _harness.run(*words, cwd=root)
 
 # Tables: the same words, and numbers within 1 % (the last bits depend on the instruction set).
 number = re.compile(r'-?\d+(?:\.\d+)?(?:e-?\d+)?')
@@ -42,5 +38,3 @@ for page in ('README.md', 'HACKING.md', 'CONTRIBUTING.md', 'docs/decisions/READM
         check(f'{page} links to {link}', ((root / page).parent / link).exists())
 for command in re.findall(r'^make (\w+)', readme, re.M):
     check(f'make {command} exists', re.search(rf'^{command}:', (root / 'Makefile').read_text(), re.M))
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

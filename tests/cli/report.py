@@ -3,25 +3,9 @@
 
 usage: report.py PATH_TO_AFFPCL        (standard library only; the page itself is tested by report/test)
 """
-import fcntl, json, os, pathlib, pty, re, struct, subprocess, sys, tempfile, termios
+import fcntl, json, os, pty, re, struct, subprocess, termios
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-root = pathlib.Path(__file__).resolve().parents[2]
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-report-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*words):
-    return subprocess.run([affpcl, *map(str, words)], capture_output=True, text=True, cwd=tmp, timeout=120)
-
-def refused(name, *words, says):
-    out = run(*words)
-    check(name, out.returncode == 2 and not out.stdout and len(out.stderr.splitlines()) == 1
-          and all(word in out.stderr for word in says), (out.returncode, out.stderr))
+from _harness import affpcl, check, refused, root, run, tmp
 
 SPEC = '''[problem]
 kind = "gaussian"
@@ -136,5 +120,3 @@ text = plain(on_terminal(100, 'run', tmp / 'wide.toml'))
 check('a long name is cut', '…' in text and '\ufffd' not in text, text)
 ends = {line.index('[') for line in text.splitlines() if re.match(r'  [* ] \S.*\[', line)}
 check('columns are aligned', len(ends) == 1, text)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)

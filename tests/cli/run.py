@@ -3,19 +3,9 @@
 
 usage: run.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import csv, json, math, os, pathlib, pty, signal, subprocess, sys, tempfile, time
+import csv, json, math, os, pty, signal, subprocess, time
 
-affpcl = str(pathlib.Path(sys.argv[1]).resolve())
-tmp = pathlib.Path(tempfile.mkdtemp(prefix='affpcl-run-'))
-passed = failed = 0
-
-def check(name, good, why=''):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print('ok    ' if good else 'FAILED', name, '' if good else f': {why}', flush=True)
-
-def run(*words, **more):
-    return subprocess.run([affpcl, *map(str, words)], capture_output=True, text=True, cwd=tmp, timeout=120, **more)
+from _harness import affpcl, check, run, tmp
 
 def rows(path):
     with open(path, newline='') as f: return list(csv.DictReader(f))
@@ -220,9 +210,3 @@ check('list --keys names every key of the spec', p.returncode == 0 and all(w in 
 p = run('list', '--json')
 check('list --json is JSON with every default', p.returncode == 0
       and {k['name']: k['default'] for k in json.loads(p.stdout)['run']}['steps'] == 60, p.stdout[:200])
-
-if failed == 0:
-    import shutil; shutil.rmtree(tmp)
-else: print('left in', tmp)
-print(f'{passed} passed, {failed} failed')
-sys.exit(failed > 0)
