@@ -455,6 +455,30 @@ struct World {
   std::unique_ptr<Rows> s;
 };
 
+// A problem that has let go of all blocks but one says the same of it.
+inline void keeps_a_part(const ProblemKind& kind, const Problem& whole, std::int64_t block,
+                         const Given& given) {
+  const Shape shape = whole.shape();
+  const std::unique_ptr<Problem> part = make_problem(kind, shape.agents, given);
+  part->keep(block, block + 1);
+  const Lanes lanes = lanes_of(block, shape.agents);
+  const std::vector<double> x(static_cast<std::size_t>(shape.d), 0.3);
+  const auto seen = [&](const Problem& problem) {
+    World world(problem, lanes);
+    world.draw(problem, 0);
+    const Rows Ax(shape.d), b(shape.d), error(1);
+    problem.apply(lanes, world.s->in(), {x.data(), shape.d, 1}, Ax.out());
+    problem.objective(lanes, world.s->in(), b.out());
+    if (problem.truth() != nullptr) problem.error(lanes, {x.data(), shape.d, 1}, error.out());
+    std::vector<double> all;
+    for (const Rows* rows : {world.s.get(), &Ax, &b, &error})
+      for (int r = 0; r < rows->rows; ++r)
+        for (int l = 0; l < lanes.count; ++l) all.push_back((*rows)(r, l));
+    return all;
+  };
+  EXPECT_TRUE(same_bits(seen(*part), seen(whole))) << "block " << block;
+}
+
 inline void check_problem(const ProblemKind& kind, std::int64_t agents = 150,
                           const Given& given = {}) {
   SCOPED_TRACE(kind.name);
@@ -477,6 +501,7 @@ inline void check_problem(const ProblemKind& kind, std::int64_t agents = 150,
 
   for (std::int64_t b = 0; b < blocks_of(shape.agents); ++b) {
     const Lanes lanes = lanes_of(b, shape.agents);
+    keeps_a_part(kind, problem, b, given);
     // A draw is a pure function of its key and the world, and another instance draws the same.
     World world(problem, lanes), twin(*again, lanes), later(problem, lanes);
     world.draw(problem, 0);

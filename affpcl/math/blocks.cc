@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace affpcl {
 Field Layout::add(std::string_view name, int rows) {
@@ -30,6 +31,13 @@ Store::Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64
 
 Agents Store::block(std::int64_t b) const {
   return {lanes_of(b, agents_), data_.data() + (b - first_) * rows_ * kLanes};
+}
+
+void Store::keep(std::int64_t first_block, std::int64_t last_block) {
+  Store kept(rows_, agents_, first_block, last_block);
+  const std::span<double> to = kept.all();
+  if (!to.empty()) std::copy_n(block(first_block).p, to.size(), to.begin());
+  *this = std::move(kept);
 }
 
 Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n, lanes_}; }

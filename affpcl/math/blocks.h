@@ -125,7 +125,8 @@ class Store {
   Store() = default;
   Store(int rows, std::int64_t agents);
   Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64_t last_block);
-  Agents block(std::int64_t b) const;  // by its number among all
+  Agents block(std::int64_t b) const;                            // by its number among all
+  void keep(std::int64_t first_block, std::int64_t last_block);  // and give the rest back
   std::span<double> all() const { return data_.span(); }
 
  private:

@@ -188,6 +188,12 @@ void Gaussian::known(Lanes lanes, In s, Out b0) const {
   Phi(lanes, s, In{theta_mean_.data(), config_.dim, 1}, b0);
 }
 
+void Gaussian::keep(std::int64_t first_block, std::int64_t last_block) {
+  Problem::keep(first_block, last_block);
+  laws_.keep(first_block, last_block);
+  Phi_theta_.keep(first_block, last_block);
+}
+
 // E ss' = I + m m'.
 void Gaussian::mean_apply(Lanes lanes, In x, Out Ax) const {
   kernels::rank_one(mean(lanes), base(A_base_, x, Ax), config_.eps_A / (1 + config_.eps_A), Ax);

@@ -40,6 +40,8 @@ class Gaussian final : public Problem {
   void known(Lanes lanes, In s, Out b0) const override;
   const Densities* densities() const override { return &laws_; }
 
+  void keep(std::int64_t first_block, std::int64_t last_block) override;
+
   bool has_means() const override { return true; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;

@@ -14,6 +14,7 @@ std::vector<double> draw_means(const Key& key, const NormalEnvironments& e) {
                                 : e.distinct == 0 ? e.agents
                                                   : std::min(e.distinct, e.agents);
   std::vector<double> means;
+  means.reserve(static_cast<std::size_t>(distinct * e.dim));
   for (std::int64_t i = 0; i < distinct; ++i) {
     std::vector<double> m(static_cast<std::size_t>(e.dim));
     if (e.radius != 0 && !(i == 0 && e.first_central))
@@ -42,17 +43,25 @@ NormalDensities::NormalDensities(const Key& key, const NormalEnvironments& e, Fi
 
 NormalDensities::NormalDensities(std::int64_t agents, int dim, std::vector<double> means,
                                  Field observed)
-    : dim_(dim), observed_(observed), means_(std::move(means)), mean_(dim, agents) {
+    : dim_(dim),
+      observed_(observed),
+      means_(std::move(means)),
+      mixed_(std::make_unique<Mixed>()),
+      mean_(dim, agents) {
   const std::int64_t count = static_cast<std::int64_t>(means_.size()) / dim;
   for (std::int64_t e = 0; e < count; ++e) {
     const std::int64_t dealt = (agents - e + count - 1) / count;  // agents that have it
     weight_.push_back(static_cast<double>(dealt) / static_cast<double>(agents));
   }
-  mixture_ = Mixture(dim, means_, weight_);
   for (std::int64_t i = 0; i < agents; ++i) {
     const Out m = mean_.block(i / kLanes)[Field{0, dim}];
     for (int r = 0; r < dim; ++r) m.row(r)[i % kLanes] = mean(environment(i))[r];
   }
+}
+
+const Mixture& NormalDensities::mixture() const {
+  std::call_once(mixed_->once, [&] { mixed_->mixture = Mixture(dim_, means_, weight_); });
+  return mixed_->mixture;
 }
 
 double NormalDensities::farthest() const {
@@ -71,7 +80,7 @@ void NormalDensities::accumulate(Lanes lanes, In s, In g, Precision precision, S
     const double one = 1;
     return kernels::add_product(g, In{&one, 1, 1}, lanes.count, M);
   }
-  mixture_.accumulate(observed(s), mean(lanes), g, lanes.count, precision, scratch, M);
+  mixture().accumulate(observed(s), mean(lanes), g, lanes.count, precision, scratch, M);
 }
 
 void NormalDensities::accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const {
@@ -103,7 +112,7 @@ double NormalDensities::tv(std::int64_t i, std::int64_t j) const {
 
 void NormalDensities::own(Lanes lanes, In s, Scratch& scratch, Out rho) const {
   if (p() == 1) return fill(rho, 1);
-  mixture_.own_ratio(observed(s), mean(lanes), lanes.count, scratch, rho);
+  mixture().own_ratio(observed(s), mean(lanes), lanes.count, scratch, rho);
 }
 
 }  // namespace affpcl

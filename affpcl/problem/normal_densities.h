@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "affpcl/math/mixture.h"
@@ -36,6 +38,9 @@ class NormalDensities final : public Densities {
   const double* mean(std::int64_t environment) const { return means_.data() + environment * dim_; }
   In mean(Lanes lanes) const { return mean_.block(lanes.first / kLanes)[Field{0, dim_}]; }
   double farthest() const;  // the largest |m_e|^2
+  void keep(std::int64_t first_block, std::int64_t last_block) {
+    mean_.keep(first_block, last_block);
+  }
 
   int p() const override { return static_cast<int>(weight_.size()); }
   bool has_single() const override { return true; }
@@ -48,14 +53,19 @@ class NormalDensities final : public Densities {
  private:
   std::int64_t environment(std::int64_t agent) const { return agent % environments(); }
   void accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch, double* M) const;
+  const Mixture& mixture() const;
   In observed(In s) const { return {s.row(observed_.at), observed_.rows, s.width}; }
 
   int dim_ = 0;
   Field observed_;
   std::vector<double> means_;   // [environments][dim]
   std::vector<double> weight_;  // the share of agents, per environment
-  Mixture mixture_;             // of the environments: mu^0
-  Store mean_;                  // m_i, per agent
+  struct Mixed {                // mu^0, made when it is first needed: learnt ratios never do
+    std::once_flag once;
+    Mixture mixture;
+  };
+  std::unique_ptr<Mixed> mixed_;
+  Store mean_;  // m_i, per agent
 };
 
 }  // namespace affpcl

@@ -151,6 +151,11 @@ class Problem {
   virtual std::vector<std::string> agent_names() const { return {}; }
   virtual std::vector<std::string> unknown_names() const { return {}; }
 
+  // From now on this process asks of these blocks only; what is kept of the others may go.
+  virtual void keep(std::int64_t first_block, std::int64_t last_block) {
+    if (truth() != nullptr) truth_.x.keep(first_block, last_block);
+  }
+
   const Truth* truth() const { return truth_.xc.empty() ? nullptr : &truth_; }
   // Squared error of each agent's x, one row. Only where there is a truth.
   virtual void error(Lanes lanes, In x, Out one_row) const;

@@ -93,6 +93,8 @@ class Run {
   In solution(std::size_t method, std::int64_t block) const;
   double solution(std::size_t method, std::int64_t agent, int row) const;
   int dimension() const { return shape_.d; }
+  std::int64_t first_block() const { return first_block_; }  // that this process holds
+  std::int64_t last_block() const { return last_block_; }    // the one after them
   In central_x(std::size_t method) const;
   In central_theta(std::size_t method) const;
 

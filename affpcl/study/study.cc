@@ -67,6 +67,7 @@ struct Running {
   std::unique_ptr<Problem> problem;
   std::unique_ptr<Run> run;
   std::int64_t steps = 0;
+  std::vector<double> distance;  // of all agents, in the first process
 };
 
 class Runner {
@@ -394,13 +395,15 @@ class Runner {
     } catch (const BadInput& e) {
       throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
     }
+    if (team.processes().first()) r->distance = distances(*r->problem);
+    if (team.processes().count() > 1) r->problem->keep(r->run->first_block(), r->run->last_block());
     if (trace_) trace_->follow(*r->run, run.replicate, n);
     if (const auto state = begun_.find(task); state != begun_.end()) r->run->load(state->second);
     return r;
   }
 
   Replicate outcome(Running& r) const {
-    return {r.run->finish(), r.run->step(), number_of(r.task), distances(*r.problem)};
+    return {r.run->finish(), r.run->step(), number_of(r.task), r.distance};
   }
 
   void describe(const Running& r) { describe(tasks_[r.task].first, *r.problem); }
