@@ -85,6 +85,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
                 {"threads", result.threads},
                 {"ranks", result.ranks},
                 {"seconds", result.seconds},
+                {"peak_bytes", result.peak_bytes},
                 {"complete", result.complete}};
   if (result.ranks > 1)
     manifest["communication"] = {{"bytes_sent", result.bytes_sent},

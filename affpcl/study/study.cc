@@ -1,6 +1,7 @@
 #include "affpcl/study/study.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -118,7 +119,7 @@ class Runner {
     auto complete = static_cast<double>(result_.complete);
     processes_.spread({&complete, 1});
     result_.complete = complete != 0;
-    count_traffic();
+    count_costs();
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(result_);
@@ -326,12 +327,16 @@ class Runner {
     });
   }
 
-  void count_traffic() {
+  void count_costs() {
     const Processes::Traffic own = processes_.traffic();
-    const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const double numbers[] = {static_cast<double>(own.bytes), own.seconds,
+                              1024 * static_cast<double>(usage.ru_maxrss)};
     processes_.to_first(numbers, [&](std::span<const double> theirs) {
       result_.bytes_sent += static_cast<std::int64_t>(theirs[0]);
       result_.communication_seconds = std::max(result_.communication_seconds, theirs[1]);
+      result_.peak_bytes += theirs[2];
     });
   }
 

@@ -78,6 +78,7 @@ struct StudyResult {
   int ranks = 1;                     // processes; the result is in the first one
   std::int64_t bytes_sent = 0;       // by all processes to others
   double communication_seconds = 0;  // of the process that spent most
+  double peak_bytes = 0;             // of memory, of all processes together
 };
 
 struct StudyOptions {
