@@ -91,20 +91,36 @@ void RankOne(const double* s, const double* y, int rows, int y_width, double eps
 
 // Lanes beyond `count` may hold anything; the order of the sum is that of a full block with zeros
 // there.
-double LaneSum(const double* x, int count) {
+template <int R>
+HWY_INLINE void LaneSums(const double* x, int count, double (&sums)[R]) {
   const D d;
   const int N = Width();
-  V sum = hn::Zero(d);
+  V sum[R];
+  for (int r = 0; r < R; ++r) sum[r] = hn::Zero(d);
   int l = 0;
-  for (; l + N <= count; l += N) sum = hn::Add(sum, hn::Load(d, x + l));
-  if (l < count)
-    sum =
-        hn::Add(sum, hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count - l)), d, x + l));
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; l + N <= count; l += N)
+    for (int r = 0; r < R; ++r) sum[r] = hn::Add(sum[r], hn::Load(d, x + r * kLanes + l));
+  if (l < count) {
+    const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - l));
+    for (int r = 0; r < R; ++r)
+      sum[r] = hn::Add(sum[r], hn::MaskedLoad(rest, d, x + r * kLanes + l));
+  }
+  for (int r = 0; r < R; ++r) sums[r] = hn::GetLane(hn::SumOfLanes(d, sum[r]));
+}
+
+double LaneSum(const double* x, int count) {
+  double sum[1];
+  LaneSums(x, count, sum);
+  return sum[0];
 }
 
 void AddLaneSums(In rows, int count, double* sums) {
-  for (int r = 0; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
+  int r = 0;
+  for (double four[4]; r + 4 <= rows.rows; r += 4) {
+    LaneSums(rows.row(r), count, four);
+    for (int k = 0; k < 4; ++k) sums[r + k] += four[k];
+  }
+  for (; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
 }
 
 // M[e][r] for E rows of psi and R rows of g: E R sums over lanes in registers.
