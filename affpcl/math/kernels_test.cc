@@ -128,6 +128,40 @@ TEST_P(Kernels, AddProduct) {
       }
 }
 
+TEST_P(Kernels, AddSquare) {
+  for (int p : {1, 2, 3, 4, 5, 7, 8, 9, 32})
+    for (int count = 1; count <= kLanes; count += 3) {
+      const Buffer psi = block(p, count, 1);
+      std::vector<double> M(static_cast<std::size_t>(p * p + 1), 1.0);
+      kernels::add_square(in(psi), count, M.data());
+      for (int e = 0; e < p; ++e)
+        for (int r = 0; r < p; ++r) {
+          double want = 1;
+          for (int l = 0; l < count; ++l) want += in(psi).at(e, l) * in(psi).at(r, l);
+          ASSERT_EQ(M[static_cast<std::size_t>(e * p + r)], want) << p << ": " << e << ", " << r;
+        }
+      ASSERT_EQ(M.back(), 1);
+    }
+}
+
+TEST_P(Kernels, Quadratic) {
+  for (int n : {1, 2, 3, 4, 5, 7, 8, 9, 32})
+    for (int count = 1; count <= kLanes; count += 3) {
+      std::vector<double> A;
+      for (int r = 0; r < n; ++r)
+        for (int c = 0; c < n; ++c) A.push_back(entry(std::min(r, c), std::max(r, c), 3));
+      const Buffer x = block(n, count, 1), y(kLanes);
+      kernels::quadratic(A.data(), in(x), {y.data(), 1, lanes_to_write(count)});
+      for (int l = 0; l < count; ++l) {
+        double want = 0;
+        for (int r = 0; r < n; ++r)
+          for (int c = 0; c < n; ++c)
+            want += in(x).at(r, l) * A[static_cast<std::size_t>(r * n + c)] * in(x).at(c, l);
+        ASSERT_EQ(y.data()[l], want) << n << " lane " << l;
+      }
+    }
+}
+
 TEST_P(Kernels, AddProductOfSharedColumns) {
   const double psi_column[] = {2, -1}, g_column[] = {3, 5, 7};
   for (int count : {1, 40, 64}) {
