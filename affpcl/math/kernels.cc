@@ -240,28 +240,6 @@ void Softmax(Out rows, const double* bias) {
   }
 }
 
-void ExpScores(const double* W, int rows, int cols, const double* x, double* out) {
-  const D d;
-  const int N = Width(), stride = lanes_to_write(cols);
-  V most = hn::Set(d, -HUGE_VAL);
-  for (int c = 0; c < cols; c += N) {
-    V a = hn::Zero(d), b = a;  // two chains
-    int r = 0;
-    for (; r + 2 <= rows; r += 2) {
-      a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
-      b = hn::MulAdd(hn::LoadU(d, W + (r + 1) * stride + c), hn::Set(d, x[r + 1]), b);
-    }
-    if (r < rows) a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
-    a = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(cols - c)), hn::Add(a, b),
-                       hn::Set(d, -HUGE_VAL));
-    hn::StoreU(a, d, out + c);
-    most = hn::Max(most, a);
-  }
-  most = hn::MaxOfLanes(d, most);
-  for (int c = 0; c < cols; c += N)
-    hn::StoreU(Exp(d, hn::Sub(hn::LoadU(d, out + c), most)), d, out + c);
-}
-
 void Multiply(const double* from, double factor, std::size_t count, double* to) {
   const D d;
   const auto N = hn::Lanes(d);
@@ -287,7 +265,6 @@ HWY_EXPORT(AddSquare);
 HWY_EXPORT(Quadratic);
 HWY_EXPORT(AddLaneSums);
 HWY_EXPORT(Softmax);
-HWY_EXPORT(ExpScores);
 HWY_EXPORT(Multiply);
 
 std::string instruction_set() {
@@ -360,10 +337,6 @@ void add_lane_sums(In rows, int count, double* sums) {
 }
 
 void softmax(Out rows, const double* bias) { HWY_DYNAMIC_DISPATCH(Softmax)(rows, bias); }
-
-void exp_scores(const double* W, int rows, int cols, const double* x, double* out) {
-  HWY_DYNAMIC_DISPATCH(ExpScores)(W, rows, cols, x, out);
-}
 
 void multiply(const double* from, double factor, std::size_t count, double* to) {
   HWY_DYNAMIC_DISPATCH(Multiply)(from, factor, count, to);

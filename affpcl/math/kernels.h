@@ -51,10 +51,6 @@ void add_lane_sums(In rows, int count, double* sums);
 // rows[e] <- exp(rows[e] + bias[e]), divided by their sum over e, in every lane.
 void softmax(Out rows, const double* bias);
 
-// out[c] = exp(y[c] - max y) with y = x'W, W being rows x cols, row major, each row and `out` padded
-// to lanes_to_write(cols) numbers.
-void exp_scores(const double* W, int rows, int cols, const double* x, double* out);
-
 // to = factor from, of `count` numbers.
 void multiply(const double* from, double factor, std::size_t count, double* to);
 

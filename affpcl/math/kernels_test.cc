@@ -258,27 +258,6 @@ TEST_P(Kernels, Softmax) {  // shares of exponentials, from far below what exp c
     }
 }
 
-TEST_P(Kernels, ExpScores) {
-  for (int rows : {1, 2, 5, 20})
-    for (int cols : {1, 3, 5, 8, 9, 17}) {
-      const int stride = lanes_to_write(cols);
-      std::vector<double> W(static_cast<std::size_t>(rows * stride)), x,
-          got(static_cast<std::size_t>(stride)), y(static_cast<std::size_t>(cols));
-      for (int r = 0; r < rows; ++r) {
-        x.push_back(-1 - 0.25 * r);  // scores below 0, where the padding's would be
-        for (int c = 0; c < cols; ++c)
-          y[static_cast<std::size_t>(c)] +=
-              (W[static_cast<std::size_t>(r * stride + c)] = 300 + entry(r, c, 1)) * x.back();
-      }
-      kernels::exp_scores(W.data(), rows, cols, x.data(), got.data());
-      const double most = *std::max_element(y.begin(), y.end());
-      for (std::size_t c = 0; c < y.size(); ++c) {
-        const double want = std::exp(y[c] - most);
-        ASSERT_NEAR(got[c], want, 1e-12 * want + 1e-300) << rows << " x " << cols;
-      }
-    }
-}
-
 INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Kernels,
                          ::testing::ValuesIn(available_instruction_sets()),
                          [](const auto& set) { return set.param; });
