@@ -266,6 +266,8 @@ void OwnLogits(In s, In own, int lanes, double* shift) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <hwy/aligned_allocator.h>
+
 namespace affpcl {
 
 HWY_EXPORT(Accumulate64);
@@ -281,21 +283,22 @@ struct Table {
     // An odd number of cache lines a row, so that the rows of a column fall into different sets.
     constexpr std::ptrdiff_t kLine = 64 / sizeof(T);
     const std::ptrdiff_t lines = (components + kLine - 1) / kLine, stride = (lines | 1) * kLine;
-    space = Buffer(static_cast<std::size_t>(stride * (dim + 2)) * sizeof(T) / sizeof(double));
-    T *numbers = reinterpret_cast<T*>(space.data()), *bias = numbers + stride * dim;
-    columns = {dim, components, stride, numbers, bias, bias + stride};
+    numbers = hwy::AllocateAligned<T>(static_cast<std::size_t>(stride * (dim + 2)));
+    std::fill_n(numbers.get(), stride * (dim + 2), T(0));
+    T* bias = numbers.get() + stride * dim;
+    columns = {dim, components, stride, numbers.get(), bias, bias + stride};
     for (int e = 0; e < components; ++e) {
       double square = 0;
       for (int r = 0; r < dim; ++r) {
         const double m = means[static_cast<std::ptrdiff_t>(e) * dim + r];
-        numbers[r * stride + e] = static_cast<T>(m);
+        numbers[static_cast<std::size_t>(r * stride + e)] = static_cast<T>(m);
         square += m * m;
       }
       bias[e] = static_cast<T>(-0.5 * square);
       bias[stride + e] = static_cast<T>(weights[e]);
     }
   }
-  Buffer space;
+  hwy::AlignedFreeUniquePtr<T[]> numbers;
   Columns<T> columns;
 };
 
