@@ -56,11 +56,15 @@ void LearntRatio::differences(Agents agents, Centre centre, Scratch& scratch, Ou
   fill(weight, 1);
   const double excess = std::max(0.0, centre[rank_].p[0] - 3) * (1 - 1 / n_);
   if (!config_.shrink || excess == 0) return;
+  const Out X2 = scratch.rows(1);
+  square(centre, V, scratch, X2);
+  for (int l = 0; l < V.lanes; ++l) weight.p[l] = X2.p[l] > excess ? 1 - excess / X2.p[l] : 0;
+}
+
+void LearntRatio::square(Centre centre, In V, Scratch& scratch, Out X2) const {
   const Out eta = scratch.rows(p());
   solve(centre, V, eta);
-  const Out X2 = scratch.rows(1);
-  dot(V, eta, V.lanes, X2.p);
-  for (int l = 0; l < V.lanes; ++l) weight.p[l] = X2.p[l] > excess ? 1 - excess / X2.p[l] : 0;
+  dot(V, eta, X2.lanes, X2.p);
 }
 
 void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean, Out rg) const {

@@ -51,6 +51,8 @@ class LearntRatio : public Ratio {
   int waiting(int rows) const { return past() ? 2 * rows : rows; }  // rows of such a sum
   // G^+ V, called with the sums that are in use.
   virtual void solve(Centre centre, In V, Out eta) const = 0;
+  // V' G^+ V, one row.
+  virtual void square(Centre centre, In V, Scratch& scratch, Out X2) const;
 
   // V and, where shrinking, what eta is multiplied with (one row).
   void differences(Agents agents, Centre centre, Scratch& scratch, Out V, Out weight) const;

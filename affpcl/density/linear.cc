@@ -110,6 +110,10 @@ void LinearRatio::solve(Centre centre, In V, Out eta) const {
   kernels::matvec(centre[W_].p, p(), p(), V, eta);
 }
 
+void LinearRatio::square(Centre centre, In V, Scratch&, Out X2) const {
+  kernels::quadratic(centre[W_].p, V, X2);
+}
+
 void LinearRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
   const Out psi = features(round, agents.lanes, s), weights = round.scratch.rows(p());
   eta(agents, centre, round.scratch, weights);

@@ -44,6 +44,7 @@ class LinearRatio : public LearntRatio {
 
  private:
   void solve(Centre centre, In V, Out eta) const override;
+  void square(Centre centre, In V, Scratch& scratch, Out X2) const override;
 
   FeatureConfig features_config_;
   double ridge_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/kernels.h"
 
 namespace affpcl {
 
@@ -45,12 +46,7 @@ void OccupancyRatio::contribute(const Round& round, In s, In g, Agents agents, C
 
 void OccupancyRatio::end(const Round& round, In x, Agents agents, Message message) const {
   occupancy(round.problem).law(agents.lanes, x, agents[visits_], round.scratch, agents[q_]);
-  const Out q = agents[q_];  // rows are many and short: a plain loop beats a kernel call per row
-  for (int c = 0; c < q.rows; ++c) {
-    double sum = 0;
-    for (int l = 0; l < agents.lanes.count; ++l) sum += q.row(c)[l];
-    message.at(sum_q_)[c] += sum;
-  }
+  kernels::add_lane_sums(agents[q_], agents.lanes.count, message.at(sum_q_));
 }
 
 void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
@@ -62,19 +58,21 @@ void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
   met[0] = static_cast<double>(count);
 }
 
-void OccupancyRatio::correct(const Round&, Agents agents, Centre centre, Mean mean, Out rg) const {
-  fill(rg, 0);
+void OccupancyRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
+                             Out rg) const {
   const double *mix = centre[mix_].p, *met = centre[met_].p;
-  for (int k = 1; k <= static_cast<int>(met[0]); ++k) {
-    const int c = static_cast<int>(met[k]);
-    if (mix[c] <= 0) continue;  // nobody expected this sample: it speaks for nobody
-    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * M_.d;
-    const double* q = agents[q_].row(c);
-    double rho[kLanes];
-    for (int l = 0; l < rg.lanes; ++l) rho[l] = q[l] / mix[c];
-    for (int r = 0; r < M_.d; ++r)
-      for (int l = 0; l < rg.lanes; ++l) rg.row(r)[l] += rho[l] * M[r];
+  const int count = static_cast<int>(met[0]), d = M_.d;
+  const Out q = round.scratch.rows(count);  // of the cells that were met
+  double* columns = round.scratch.numbers(static_cast<std::size_t>(count * d));  // M over the mix
+  for (int k = 0; k < count; ++k) {
+    const int c = static_cast<int>(met[k + 1]);
+    // Nobody expected this sample: it speaks for nobody.
+    const double factor = mix[c] > 0 ? 1 / mix[c] : 0;
+    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * d;
+    for (int r = 0; r < d; ++r) columns[r * count + k] = M[r] * factor;
+    copy({agents[q_].row(c), 1}, {q.row(k), 1, q.lanes});
   }
+  kernels::matvec(columns, d, count, q, rg);
 }
 
 void OccupancyRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {

@@ -40,15 +40,9 @@ void Store::keep(std::int64_t first_block, std::int64_t last_block) {
   *this = std::move(kept);
 }
 
-Out Scratch::rows(int n) { return {numbers(static_cast<std::size_t>(n) * kLanes), n, lanes_}; }
-
-double* Scratch::numbers(std::size_t n) {
-  n = (n + 7) / 8 * 8;  // keeps every piece on a 64-byte line
+void Scratch::next_chunk(std::size_t n) {
   while (chunk_ < chunks_.size() && used_ + n > chunks_[chunk_].size()) ++chunk_, used_ = 0;
   if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max<std::size_t>(n, 1 << 14));
-  double* p = chunks_[chunk_].data() + used_;
-  used_ += n;
-  return p;
 }
 
 }  // namespace affpcl

@@ -146,12 +146,22 @@ inline Lanes lanes_of(std::int64_t block, std::int64_t agents) {
 // the first rounds and then allocates no more.
 class Scratch {
  public:
-  Out rows(int n);                 // n x 64, not cleared
-  double* numbers(std::size_t n);  // n, not cleared
+  Out rows(int n) {  // n x 64, not cleared
+    return {numbers(static_cast<std::size_t>(n) * kLanes), n, lanes_};
+  }
+  double* numbers(std::size_t n) {  // n, not cleared
+    n = (n + 7) / 8 * 8;            // keeps every piece on a 64-byte line
+    if (chunk_ == chunks_.size() || used_ + n > chunks_[chunk_].size()) next_chunk(n);
+    double* p = chunks_[chunk_].data() + used_;
+    used_ += n;
+    return p;
+  }
   // Takes all back; from now on rows are for a block of so many agents.
   void clear(int agents = kLanes) { chunk_ = 0, used_ = 0, lanes_ = lanes_to_write(agents); }
 
  private:
+  void next_chunk(std::size_t n);  // one that has room for n
+
   std::vector<Buffer> chunks_;
   std::size_t chunk_ = 0, used_ = 0;
   int lanes_ = kLanes;

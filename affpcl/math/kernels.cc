@@ -91,25 +91,41 @@ void RankOne(const double* s, const double* y, int rows, int y_width, double eps
 
 // Lanes beyond `count` may hold anything; the order of the sum is that of a full block with zeros
 // there.
-double LaneSum(const double* x, int count) {
+template <int R>
+HWY_INLINE void LaneSums(const double* x, int count, double (&sums)[R]) {
   const D d;
   const int N = Width();
-  V sum = hn::Zero(d);
+  V sum[R];
+  for (int r = 0; r < R; ++r) sum[r] = hn::Zero(d);
   int l = 0;
-  for (; l + N <= count; l += N) sum = hn::Add(sum, hn::Load(d, x + l));
-  if (l < count)
-    sum =
-        hn::Add(sum, hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count - l)), d, x + l));
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; l + N <= count; l += N)
+    for (int r = 0; r < R; ++r) sum[r] = hn::Add(sum[r], hn::Load(d, x + r * kLanes + l));
+  if (l < count) {
+    const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - l));
+    for (int r = 0; r < R; ++r)
+      sum[r] = hn::Add(sum[r], hn::MaskedLoad(rest, d, x + r * kLanes + l));
+  }
+  for (int r = 0; r < R; ++r) sums[r] = hn::GetLane(hn::SumOfLanes(d, sum[r]));
+}
+
+double LaneSum(const double* x, int count) {
+  double sum[1];
+  LaneSums(x, count, sum);
+  return sum[0];
 }
 
 void AddLaneSums(In rows, int count, double* sums) {
-  for (int r = 0; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
+  int r = 0;
+  for (double four[4]; r + 4 <= rows.rows; r += 4) {
+    LaneSums(rows.row(r), count, four);
+    for (int k = 0; k < 4; ++k) sums[r + k] += four[k];
+  }
+  for (; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
 }
 
 // M[e][r] for E rows of psi and R rows of g: E R sums over lanes in registers.
 template <int E, int R>
-HWY_INLINE void ProductTile(const double* psi, const double* g, int count, double* M, int dim) {
+HWY_INLINE void ProductTile(const double* psi, const double* g, int count, double* M, int stride) {
   const D d;
   const int N = Width(), whole = count / N * N;
   V sum[E][R];
@@ -131,24 +147,79 @@ HWY_INLINE void ProductTile(const double* psi, const double* g, int count, doubl
   }
   for (int e = 0; e < E; ++e)
     for (int r = 0; r < R; ++r)
-      M[static_cast<std::ptrdiff_t>(e) * dim + r] += hn::GetLane(hn::SumOfLanes(d, sum[e][r]));
+      M[static_cast<std::ptrdiff_t>(e) * stride + r] += hn::GetLane(hn::SumOfLanes(d, sum[e][r]));
 }
 
 template <int E>
-HWY_INLINE void ProductRows(const double* psi, const double* g, int dim, int count, double* M) {
+HWY_INLINE void ProductRows(const double* psi, const double* g, int dim, int count, double* M,
+                            int stride) {
   constexpr int R = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // as many sums as there are registers
   int r = 0;
-  for (; r + R <= dim; r += R) ProductTile<E, R>(psi, g + r * kLanes, count, M + r, dim);
-  for (; r < dim; ++r) ProductTile<E, 1>(psi, g + r * kLanes, count, M + r, dim);
+  for (; r + R <= dim; r += R) ProductTile<E, R>(psi, g + r * kLanes, count, M + r, stride);
+  for (; r < dim; ++r) ProductTile<E, 1>(psi, g + r * kLanes, count, M + r, stride);
 }
 
 // Lanes beyond `count` may hold anything.
 void AddProduct(const double* psi, int p, const double* g, int dim, int count, double* M) {
   int e = 0;
   for (; e + 4 <= p; e += 4)
-    ProductRows<4>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim);
+    ProductRows<4>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim, dim);
   for (; e < p; ++e)
-    ProductRows<1>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim);
+    ProductRows<1>(psi + e * kLanes, g, dim, count, M + static_cast<std::ptrdiff_t>(e) * dim, dim);
+}
+
+// What is right of the diagonal, and then the same on its left.
+void AddSquare(const double* psi, int p, int count, double* M) {
+  const auto at = [=](int e, int r) { return M + static_cast<std::ptrdiff_t>(e) * p + r; };
+  int e = 0;
+  for (; e + 4 <= p; e += 4)
+    ProductRows<4>(psi + e * kLanes, psi + e * kLanes, p - e, count, at(e, e), p);
+  for (; e < p; ++e) ProductRows<1>(psi + e * kLanes, psi + e * kLanes, p - e, count, at(e, e), p);
+  for (e = 1; e < p; ++e)
+    for (int r = 0; r < e; ++r) *at(e, r) = *at(r, e);
+}
+
+// R rows of x'A x by C vectors, from the columns up to row r's group: those before it count twice.
+template <int R, int C>
+HWY_INLINE void QuadraticTile(const double* A, int n, int r, const double* x, double* sum) {
+  const D d;
+  const int N = Width();
+  V before[R][C], group[R][C];
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < C; ++v) before[i][v] = group[i][v] = hn::Zero(d);
+  const auto add = [&](int c, V(&to)[R][C]) HWY_ATTR {
+    V u[C];
+    for (int v = 0; v < C; ++v) u[v] = hn::Load(d, x + c * kLanes + v * N);
+    for (int i = 0; i < R; ++i) {
+      const V a = hn::Set(d, A[static_cast<std::ptrdiff_t>(r + i) * n + c]);
+      for (int v = 0; v < C; ++v) to[i][v] = hn::MulAdd(a, u[v], to[i][v]);
+    }
+  };
+  for (int c = 0; c < r; ++c) add(c, before);
+  for (int c = r; c < r + R; ++c) add(c, group);
+  for (int v = 0; v < C; ++v) {
+    V all = hn::Load(d, sum + v * N);
+    for (int i = 0; i < R; ++i)
+      all = hn::MulAdd(hn::Load(d, x + (r + i) * kLanes + v * N),
+                       hn::MulAdd(hn::Set(d, 2.0), before[i][v], group[i][v]), all);
+    hn::Store(all, d, sum + v * N);
+  }
+}
+
+template <int C>
+HWY_INLINE void QuadraticColumns(const double* A, int n, const double* x, double* sum) {
+  const D d;
+  for (int v = 0; v < C; ++v) hn::Store(hn::Zero(d), d, sum + v * Width());
+  int r = 0;
+  for (; r + 4 <= n; r += 4) QuadraticTile<4, C>(A, n, r, x, sum);
+  for (; r < n; ++r) QuadraticTile<1, C>(A, n, r, x, sum);
+}
+
+void Quadratic(const double* A, int n, const double* x, double* sum, int lanes) {
+  const int N = Width();
+  int l = 0;
+  for (; l + 2 * N <= lanes; l += 2 * N) QuadraticColumns<2>(A, n, x + l, sum + l);
+  if (l < lanes) QuadraticColumns<1>(A, n, x + l, sum + l);
 }
 
 void Softmax(Out rows, const double* bias) {
@@ -167,28 +238,6 @@ void Softmax(Out rows, const double* bias) {
     const V share = hn::Div(hn::Set(d, 1.0), sum);
     for (int e = 0; e < rows.rows; ++e) hn::Store(hn::Mul(hn::Load(d, at(e)), share), d, at(e));
   }
-}
-
-void ExpScores(const double* W, int rows, int cols, const double* x, double* out) {
-  const D d;
-  const int N = Width(), stride = lanes_to_write(cols);
-  V most = hn::Set(d, -HUGE_VAL);
-  for (int c = 0; c < cols; c += N) {
-    V a = hn::Zero(d), b = a;  // two chains
-    int r = 0;
-    for (; r + 2 <= rows; r += 2) {
-      a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
-      b = hn::MulAdd(hn::LoadU(d, W + (r + 1) * stride + c), hn::Set(d, x[r + 1]), b);
-    }
-    if (r < rows) a = hn::MulAdd(hn::LoadU(d, W + r * stride + c), hn::Set(d, x[r]), a);
-    a = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(cols - c)), hn::Add(a, b),
-                       hn::Set(d, -HUGE_VAL));
-    hn::StoreU(a, d, out + c);
-    most = hn::Max(most, a);
-  }
-  most = hn::MaxOfLanes(d, most);
-  for (int c = 0; c < cols; c += N)
-    hn::StoreU(Exp(d, hn::Sub(hn::LoadU(d, out + c), most)), d, out + c);
 }
 
 void Multiply(const double* from, double factor, std::size_t count, double* to) {
@@ -212,9 +261,10 @@ HWY_EXPORT(MatvecOne);
 HWY_EXPORT(RankOne);
 HWY_EXPORT(LaneSum);
 HWY_EXPORT(AddProduct);
+HWY_EXPORT(AddSquare);
+HWY_EXPORT(Quadratic);
 HWY_EXPORT(AddLaneSums);
 HWY_EXPORT(Softmax);
-HWY_EXPORT(ExpScores);
 HWY_EXPORT(Multiply);
 
 std::string instruction_set() {
@@ -274,15 +324,19 @@ void add_product(In psi, In g, int count, double* M) {
   HWY_DYNAMIC_DISPATCH(AddProduct)(psi.p, psi.rows, g.p, g.rows, count, M);
 }
 
+void add_square(In psi, int count, double* M) {
+  HWY_DYNAMIC_DISPATCH(AddSquare)(psi.p, psi.rows, count, M);
+}
+
+void quadratic(const double* A, In x, Out one_row) {
+  HWY_DYNAMIC_DISPATCH(Quadratic)(A, x.rows, x.p, one_row.p, one_row.lanes);
+}
+
 void add_lane_sums(In rows, int count, double* sums) {
   HWY_DYNAMIC_DISPATCH(AddLaneSums)(rows, count, sums);
 }
 
 void softmax(Out rows, const double* bias) { HWY_DYNAMIC_DISPATCH(Softmax)(rows, bias); }
-
-void exp_scores(const double* W, int rows, int cols, const double* x, double* out) {
-  HWY_DYNAMIC_DISPATCH(ExpScores)(W, rows, cols, x, out);
-}
 
 void multiply(const double* from, double factor, std::size_t count, double* to) {
   HWY_DYNAMIC_DISPATCH(Multiply)(from, factor, count, to);

@@ -38,15 +38,18 @@ double lane_sum(const double* x, int count);
 // M[p][d] += sum over the first `count` lanes of psi[p] g[d].
 void add_product(In psi, In g, int count, double* M);
 
-// The same of every row, added to sums[r].
+// The same of psi with itself.
+void add_square(In psi, int count, double* M);
+
+// x'A x in every lane; A is symmetric, of which what is left of the diagonal is read, and a little
+// more.
+void quadratic(const double* A, In x, Out one_row);
+
+// lane_sum of every row, added to sums[r].
 void add_lane_sums(In rows, int count, double* sums);
 
 // rows[e] <- exp(rows[e] + bias[e]), divided by their sum over e, in every lane.
 void softmax(Out rows, const double* bias);
-
-// out[c] = exp(y[c] - max y) with y = x'W, W being rows x cols, row major, each row and `out`
-// padded to lanes_to_write(cols) numbers.
-void exp_scores(const double* W, int rows, int cols, const double* x, double* out);
 
 // to = factor from, of `count` numbers.
 void multiply(const double* from, double factor, std::size_t count, double* to);

@@ -128,6 +128,40 @@ TEST_P(Kernels, AddProduct) {
       }
 }
 
+TEST_P(Kernels, AddSquare) {
+  for (int p : {1, 2, 3, 4, 5, 7, 8, 9, 32})
+    for (int count = 1; count <= kLanes; count += 3) {
+      const Buffer psi = block(p, count, 1);
+      std::vector<double> M(static_cast<std::size_t>(p * p + 1), 1.0);
+      kernels::add_square(in(psi), count, M.data());
+      for (int e = 0; e < p; ++e)
+        for (int r = 0; r < p; ++r) {
+          double want = 1;
+          for (int l = 0; l < count; ++l) want += in(psi).at(e, l) * in(psi).at(r, l);
+          ASSERT_EQ(M[static_cast<std::size_t>(e * p + r)], want) << p << ": " << e << ", " << r;
+        }
+      ASSERT_EQ(M.back(), 1);
+    }
+}
+
+TEST_P(Kernels, Quadratic) {
+  for (int n : {1, 2, 3, 4, 5, 7, 8, 9, 32})
+    for (int count = 1; count <= kLanes; count += 3) {
+      std::vector<double> A;
+      for (int r = 0; r < n; ++r)
+        for (int c = 0; c < n; ++c) A.push_back(entry(std::min(r, c), std::max(r, c), 3));
+      const Buffer x = block(n, count, 1), y(kLanes);
+      kernels::quadratic(A.data(), in(x), {y.data(), 1, lanes_to_write(count)});
+      for (int l = 0; l < count; ++l) {
+        double want = 0;
+        for (int r = 0; r < n; ++r)
+          for (int c = 0; c < n; ++c)
+            want += in(x).at(r, l) * A[static_cast<std::size_t>(r * n + c)] * in(x).at(c, l);
+        ASSERT_EQ(y.data()[l], want) << n << " lane " << l;
+      }
+    }
+}
+
 TEST_P(Kernels, AddProductOfSharedColumns) {
   const double psi_column[] = {2, -1}, g_column[] = {3, 5, 7};
   for (int count : {1, 40, 64}) {
@@ -175,17 +209,15 @@ TEST_P(Kernels, MatvecOfOneColumn) {
 }
 
 TEST_P(Kernels, AddLaneSums) {
-  for (int count = 1; count <= kLanes; ++count) {
-    const Buffer x = block(3, count, 5);
-    double sums[] = {1, 2, 3, 4};
-    kernels::add_lane_sums(in(x), count, sums);
-    for (int r = 0; r < 3; ++r) {
-      double want = r + 1;
-      for (int l = 0; l < count; ++l) want += in(x).at(r, l);
-      ASSERT_EQ(sums[r], want) << count;
+  for (int rows = 1; rows <= 9; ++rows)  // four at a time
+    for (int count = 1; count <= kLanes; count += 5) {
+      const Buffer x = block(rows, count, 5);
+      std::vector<double> sums(static_cast<std::size_t>(rows + 1), 2.0);
+      kernels::add_lane_sums(in(x), count, sums.data());
+      for (int r = 0; r < rows; ++r)
+        ASSERT_EQ(sums[static_cast<std::size_t>(r)], 2 + kernels::lane_sum(in(x).row(r), count));
+      ASSERT_EQ(sums.back(), 2);
     }
-    ASSERT_EQ(sums[3], 4);
-  }
 }
 
 TEST_P(Kernels, Multiply) {
@@ -222,27 +254,6 @@ TEST_P(Kernels, Softmax) {  // shares of exponentials, from far below what exp c
           const double want = std::exp(logit(e) - most) / sum;
           ASSERT_NEAR(in(rows).at(e, l), want, 1e-15 * p * want + 1e-300) << "size " << size;
         }
-      }
-    }
-}
-
-TEST_P(Kernels, ExpScores) {
-  for (int rows : {1, 2, 5, 20})
-    for (int cols : {1, 3, 5, 8, 9, 17}) {
-      const int stride = lanes_to_write(cols);
-      std::vector<double> W(static_cast<std::size_t>(rows * stride)), x,
-          got(static_cast<std::size_t>(stride)), y(static_cast<std::size_t>(cols));
-      for (int r = 0; r < rows; ++r) {
-        x.push_back(-1 - 0.25 * r);  // scores below 0, where the padding's would be
-        for (int c = 0; c < cols; ++c)
-          y[static_cast<std::size_t>(c)] +=
-              (W[static_cast<std::size_t>(r * stride + c)] = 300 + entry(r, c, 1)) * x.back();
-      }
-      kernels::exp_scores(W.data(), rows, cols, x.data(), got.data());
-      const double most = *std::max_element(y.begin(), y.end());
-      for (std::size_t c = 0; c < y.size(); ++c) {
-        const double want = std::exp(y[c] - most);
-        ASSERT_NEAR(got[c], want, 1e-12 * want + 1e-300) << rows << " x " << cols;
       }
     }
 }

@@ -11,6 +11,8 @@ void Message::add(Field field, In rows) const {
 }
 
 void Message::add(Product product, In psi, In g) const {
+  if (psi.p == g.p && psi.rows == g.rows && psi.width == kLanes)
+    return kernels::add_square(psi, lanes_.count, at(product));
   kernels::add_product(psi, g, lanes_.count, at(product));
 }
 

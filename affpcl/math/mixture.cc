@@ -111,6 +111,7 @@ HWY_INLINE void Exponentials(const Columns<T>& columns, int first, int last, con
   const int N = Width<T>();
   int e = first;
   for (; kWide && e + 4 * N <= last; e += 4 * N) LogitTile<J, 4>(columns, e, s, shift, w + e);
+  for (; kWide && e + 3 * N <= last; e += 3 * N) LogitTile<J, 3>(columns, e, s, shift, w + e);
   for (; e + 2 * N <= last; e += 2 * N) LogitTile<J, 2>(columns, e, s, shift, w + e);
   for (; e < last; e += N) LogitTile<J, 1>(columns, e, s, shift, w + e);
   ExpTile<J>(columns, first, last, w, sums);
@@ -195,6 +196,7 @@ void AddProducts(const Columns<T>& columns, const Samples<T>& x, const T* w, dou
   const int N = Width<T>(), end = (columns.components + N - 1) / N * N;
   int e = 0;
   for (; kWide && e + 4 * N <= end; e += 4 * N) ProductColumns<4>(columns, e, x, w, M);
+  for (; kWide && e + 3 * N <= end; e += 3 * N) ProductColumns<3>(columns, e, x, w, M);
   for (; e + 2 * N <= end; e += 2 * N) ProductColumns<2>(columns, e, x, w, M);
   for (; e < end; e += N) ProductColumns<1>(columns, e, x, w, M);
 }
@@ -215,11 +217,16 @@ void Scaled(In rows, int first, int count, const T* factor, T* out) {
 template <class T>
 void AccumulateAs(const Columns<T>& columns, const Space<T>& space, In s, const double* shift, In g,
                   int count, double* M) {
-  std::fill_n(space.factor, kLanes, T(1));
-  Scaled(s, 0, count, space.factor, space.s);
-  Scaled({shift, 1}, 0, count, space.factor, space.shift);
+  Samples<T> all{space.s, space.shift, space.g, g.rows, count};
+  if constexpr (sizeof(T) == sizeof(double)) {
+    all.s = s.p, all.shift = shift;
+  } else {
+    std::fill_n(space.factor, kLanes, T(1));
+    Scaled(s, 0, count, space.factor, space.s);
+    Scaled({shift, 1}, 0, count, space.factor, space.shift);
+  }
   for (int first = 0; first < count; first += space.samples) {
-    const Samples<T> x{space.s + first, space.shift + first, space.g, g.rows,
+    const Samples<T> x{all.s + first, all.shift + first, all.g, all.rows,
                        std::min(space.samples, count - first)};
     AllExponentials(columns, x, space.w, space.factor);
     for (int j = 0; j < x.count; ++j) space.factor[j] = 1 / space.factor[j];

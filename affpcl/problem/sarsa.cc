@@ -8,6 +8,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/acting.h"
 
 namespace affpcl {
 namespace {
@@ -32,37 +33,6 @@ struct Column {
   double own[Sarsa::kMost];
   const double* p;
 };
-
-// The stationary law of every lane's chain, in place (Grassmann, Taksar and Heyman): no
-// differences, so no cancellation. P is [S * S] rows and is destroyed.
-void stationary_in_place(Out P, int S, int lanes, Out pi) {
-  const auto entry = [&](int i, int j) { return P.row(i * S + j); };
-  double sum[kLanes];
-  for (int n = S - 1; n > 0; --n) {
-    std::fill_n(sum, lanes, 0.0);
-    for (int j = 0; j < n; ++j)
-      for (int l = 0; l < lanes; ++l) sum[l] += entry(n, j)[l];
-    for (int i = 0; i < n; ++i) {
-      double* in = entry(i, n);
-      for (int l = 0; l < lanes; ++l) in[l] /= sum[l];
-      for (int j = 0; j < n; ++j) {
-        const double* out = entry(n, j);
-        double* to = entry(i, j);
-        for (int l = 0; l < lanes; ++l) to[l] += in[l] * out[l];
-      }
-    }
-  }
-  fill(pi, 0);
-  std::fill_n(pi.row(0), lanes, 1.0);
-  std::fill_n(sum, lanes, 1.0);
-  for (int n = 1; n < S; ++n) {
-    for (int i = 0; i < n; ++i)
-      for (int l = 0; l < lanes; ++l) pi.row(n)[l] += pi.row(i)[l] * entry(i, n)[l];
-    for (int l = 0; l < lanes; ++l) sum[l] += pi.row(n)[l];
-  }
-  for (int n = 0; n < S; ++n)
-    for (int l = 0; l < lanes; ++l) pi.row(n)[l] /= sum[l];
-}
 
 // stationary(o) pi(a|o)
 std::vector<double> pair_law(const Mdp& mdp, std::span<const double> pi) {
@@ -95,25 +65,8 @@ class Sarsa::Law final : public Occupancy {
         for (int l = 0; l < n; ++l) q.row(c)[l] = visits.row(c / A)[l] * pi.row(c)[l];
       return;
     }
-    const Out chain = scratch.rows(S * S), state = scratch.rows(S);
     const In P = problem_.kernels_.block(lanes.first / kLanes)[{0, S * A * S}];
-    fill(chain, 0);
-    for (int c = 0; c < S * A; ++c)
-      for (int next = 0; next < S; ++next) {
-        double* to = chain.row(c / A * S + next);
-        const double* p = P.row(c * S + next);
-        for (int l = 0; l < n; ++l) to[l] += pi.row(c)[l] * p[l];
-      }
-    stationary_in_place(chain, S, n, state);
-    for (int c = 0; c < S * A; ++c) {
-      double pair[kLanes];
-      for (int l = 0; l < n; ++l) pair[l] = state.row(c / A)[l] * pi.row(c)[l];
-      for (int next = 0; next < S; ++next) {
-        const double* p = P.row(c * S + next);
-        double* to = q.row(c * S + next);
-        for (int l = 0; l < n; ++l) to[l] = pair[l] * p[l];
-      }
-    }
+    chain_law(P, pi, S, A, scratch, q);
   }
 
  private:
@@ -274,31 +227,28 @@ void Sarsa::policy(int state, const double* x, double* pi) const {
   softmax({pi, at(A)}, config_.temperature, {pi, at(A)});
 }
 
-int Sarsa::act(int state, const double* x, double u) const {
-  double w[kMost];  // pi up to a factor
-  kernels::exp_scores(score_weights(state), config_.dim, config_.actions, x, w);
-  double all = 0;
-  for (int a = 0; a < config_.actions; ++a) all += w[a];
-  int a = 0;
-  for (double sum = w[0]; a < config_.actions - 1 && u * all >= sum; sum += w[a]) ++a;
-  return a;
+void Sarsa::act(Lanes lanes, In x, In state, In u, double* action) const {
+  choose_actions(scores_.data(), config_.actions, x, state, u, lanes, action);
 }
 
 void Sarsa::draw(const Draw& draw, Agents world, Out s) const {
   const Lanes lanes = world.lanes;
   const int S = config_.states;
-  double buffer[4 * kLanes];
+  double buffer[4 * kLanes], first[kLanes];
   const Out u{buffer, 4};
   uniforms(draw.key, lanes, Purpose::kSample, 0, u);
+  double *state = world.p, *action = world.p + kLanes;
+  if (std::any_of(state, state + lanes.count, [](double o) { return o == 0; })) {
+    double* start = s.row(kState);  // anywhere, by the first policy
+    for (int l = 0; l < lanes.count; ++l)
+      start[l] = std::min(S - 1, static_cast<int>(u.row(2)[l] * S));
+    act(lanes, draw.acting, {start, 1}, {u.row(3), 1}, first);
+    for (int l = 0; l < lanes.count; ++l)
+      if (state[l] == 0) state[l] = 1 + start[l], action[l] = first[l];
+  }
   for (int l = 0; l < lanes.count; ++l) {
-    const Column x(draw.acting, l);
-    double &state = world.p[l], &action = world.p[kLanes + l];
-    if (state == 0) {  // anywhere, by the first policy
-      state = 1 + std::min(S - 1, static_cast<int>(u.row(2)[l] * S));
-      action = act(static_cast<int>(state) - 1, x.p, u.row(3)[l]);
-    }
-    s.row(kState)[l] = state - 1;
-    s.row(kAction)[l] = action;
+    s.row(kState)[l] = state[l] - 1;
+    s.row(kAction)[l] = action[l];
     const int cell = cell_of(s, l);
     const std::int64_t i = lanes.first + l;
     const int next = categorical(
@@ -306,25 +256,30 @@ void Sarsa::draw(const Draw& draw, Agents world, Out s) const {
     s.row(kNext)[l] = next;
     s.row(kUniform)[l] = u.row(1)[l];
     s.row(kReward)[l] = mdp(i).R[at(cell)];
-    state = next + 1;
-    action = act(next, x.p, u.row(1)[l]);
+    state[l] = next + 1;
   }
+  act(lanes, draw.acting, {s.row(kNext), 1}, {u.row(1), 1}, action);
 }
 
 void Sarsa::apply(Lanes lanes, In s, In x, Out Ax) const {
   const int d = config_.dim, A = config_.actions;
+  double action[kLanes];
+  act(lanes, x, {s.row(kNext), 1}, {s.row(kUniform), 1}, action);
   for (int l = 0; l < lanes.count; ++l) {
     const Column own(x, l);
-    const int cell = cell_of(s, l), next = static_cast<int>(s.row(kNext)[l]);
-    const int a = act(next, own.p, s.row(kUniform)[l]);
-    const double gap = value(cell, own.p) - config_.gamma * value(next * A + a, own.p);
-    for (int r = 0; r < d; ++r) Ax.row(r)[l] = phi(cell)[r] * gap;
+    const int cell = cell_of(s, l),
+              next = static_cast<int>(s.row(kNext)[l]) * A + static_cast<int>(action[l]);
+    const double gap = value(cell, own.p) - config_.gamma * value(next, own.p);
+    const double* f = phi(cell);
+    for (int r = 0; r < d; ++r) Ax.row(r)[l] = f[r] * gap;
   }
 }
 
 void Sarsa::table_lift(Lanes lanes, In s, In value, Out bhat) const {
-  for (int l = 0; l < lanes.count; ++l)
-    for (int r = 0; r < config_.dim; ++r) bhat.row(r)[l] = phi(cell_of(s, l))[r] * value.p[l];
+  for (int l = 0; l < lanes.count; ++l) {
+    const double *f = phi(cell_of(s, l)), v = value.p[l];
+    for (int r = 0; r < config_.dim; ++r) bhat.row(r)[l] = f[r] * v;
+  }
 }
 
 void Sarsa::objective(Lanes lanes, In s, Out b) const {

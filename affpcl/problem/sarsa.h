@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/problem/acting.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/mdp.h"
 
@@ -34,7 +35,7 @@ class Sarsa final : public Problem {
     Error error = Error::kThetaFp;
     bool first_central = true;  // the first agent is the base
   };
-  static constexpr int kMost = 256;  // actions, and unknowns
+  static constexpr int kMost = kMostActions;  // actions, and unknowns
   Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate);
   ~Sarsa() override;
   static ProblemKind kind();
@@ -75,12 +76,9 @@ class Sarsa final : public Problem {
   }
   double value(int cell, const double* x) const;  // phi' x
   void policies(In x, Out pi) const;
-  const double* score_weights(int state) const {
-    return scores_.data() +
-           static_cast<std::ptrdiff_t>(state) * config_.dim * lanes_to_write(config_.actions);
-  }
   void policy(int state, const double* x, double* pi) const;  // [actions]
-  int act(int state, const double* x, double u) const;        // the action that u chooses
+  // The action that each agent's uniform u chooses in its state.
+  void act(Lanes lanes, In x, In state, In u, double* action) const;
   void error(Error which, Lanes lanes, In x, double* row) const;
   void solve_truth();
 

@@ -115,18 +115,34 @@ HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces
 void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, int count,
                bool normal, Out rows) {
   const hn::CappedTag<std::uint64_t, kLaneStep> d;
+  const auto N = static_cast<int>(hn::Lanes(d));
   constexpr int U = 4;
+  // As few turns as there must be, and all about as long: nine pieces are 3 + 3 + 3.
+  const std::int64_t all = std::int64_t{(rows.rows + 1) / 2} * ((count + N - 1) / N);
+  const std::int64_t turns = (all + U - 1) / U;
   Piece pieces[U];
   int waiting = 0;
+  std::int64_t done = 0, turn = 1;
   for (int r = 0; r < rows.rows; r += 2, ++block)
-    for (int l = 0; l < count; l += static_cast<int>(hn::Lanes(d))) {
+    for (int l = 0; l < count; l += N) {
       pieces[waiting++] = {block, first + static_cast<std::uint64_t>(l), rows.row(r) + l,
                            r + 1 < rows.rows ? rows.row(r + 1) + l : nullptr};
-      if (waiting < U) continue;
-      Fill<U>(d, source, normal, pieces);
-      waiting = 0;
+      if (done + waiting < all * turn / turns) continue;
+      switch (waiting) {
+        case 1:
+          Fill<1>(d, source, normal, pieces);
+          break;
+        case 2:
+          Fill<2>(d, source, normal, pieces);
+          break;
+        case 3:
+          Fill<3>(d, source, normal, pieces);
+          break;
+        default:
+          Fill<U>(d, source, normal, pieces);
+      }
+      done += waiting, ++turn, waiting = 0;
     }
-  for (int i = 0; i < waiting; ++i) Fill<1>(d, source, normal, pieces + i);
 }
 
 void FillOne(const Source& source, std::uint32_t block, std::uint64_t agent, bool normal,
