@@ -49,6 +49,40 @@ std::string host() {
   return name;
 }
 
+// A million agents as JSON values would take more memory than the study: they are written one by
+// one, and the rest of the summary has a placeholder where they go.
+std::string agents_text(const SettingResult& s, const MethodResult& m) {
+  const std::string margin(6, ' ');
+  std::string text = "[";
+  for (std::size_t i = 0; i < m.agents.size(); ++i) {
+    Json agent{{"agent", i},
+               {"mse", to_json(m.agents[i].mse, true)},
+               {"vs_independent", vs_json(m.agents[i].vs_independent)}};
+    if (!s.distance.empty()) agent["distance"] = s.distance[i];
+    for (std::size_t c = 0; c < m.columns.size(); ++c) agent[m.columns[c]] = m.agents[i].columns[c];
+    text += i == 0 ? "\n" + margin : ",\n" + margin;
+    for (char letter : agent.dump(1)) {
+      text += letter;
+      if (letter == '\n') text += margin;
+    }
+  }
+  return text + (m.agents.empty() ? "]" : "\n" + margin.substr(1) + "]");
+}
+
+std::string placeholder(std::size_t number) { return fmt::format("\x01{}", number); }
+
+std::string filled(const std::string& text, const std::vector<std::string>& agents) {
+  std::string out;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    const std::string mark = Json(placeholder(i)).dump();
+    const std::size_t at = text.find(mark, from);
+    out.append(text, from, at - from).append(agents[i]);
+    from = at + mark.size();
+  }
+  return out.append(text, from);
+}
+
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; }
 
 std::string plain(const Value& value) {
@@ -91,21 +125,12 @@ std::string summary_json(const Study& study, const StudyResult& result,
     manifest["communication"] = {{"bytes_sent", result.bytes_sent},
                                  {"seconds", result.communication_seconds}};
   Json settings = Json::array();
+  std::vector<std::string> texts;  // of agents, by method
   for (const SettingResult& s : result.settings) {
     Json at = Json::object(), diverged = Json::object(), methods = Json::array();
     for (const auto& [key, value] : s.at) at[key] = to_json(value);
     for (const auto& [name, count] : s.diverged) diverged[name] = count;
     for (const MethodResult& m : s.methods) {
-      Json agents = Json::array();
-      for (std::size_t i = 0; i < m.agents.size(); ++i) {
-        Json agent{{"agent", i},
-                   {"mse", to_json(m.agents[i].mse, true)},
-                   {"vs_independent", vs_json(m.agents[i].vs_independent)}};
-        if (!s.distance.empty()) agent["distance"] = s.distance[i];
-        for (std::size_t c = 0; c < m.columns.size(); ++c)
-          agent[m.columns[c]] = m.agents[i].columns[c];
-        agents.push_back(std::move(agent));
-      }
       Json errors = Json::object();
       for (const ErrorResult& e : m.errors)
         errors[e.name] = {{"mse", to_json(e.mse, true)},
@@ -126,9 +151,10 @@ std::string summary_json(const Study& study, const StudyResult& result,
            {"errors", std::move(errors)},
            {"alarm", watched ? Json{{"agents", m.alarm.agents}, {"largest", m.alarm.largest}}
                              : Json(nullptr)},
-           {"agents", std::move(agents)},
+           {"agents", placeholder(texts.size())},
            {"comm", std::move(comm)},
            {"seconds", m.seconds}});
+      texts.push_back(agents_text(s, m));
     }
     settings.push_back({{"at", std::move(at)},
                         {"replicates", s.replicates},
@@ -142,7 +168,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
   const Json all{{"manifest", std::move(manifest)},
                  {"headline", headline(result)},
                  {"settings", std::move(settings)}};
-  return all.dump(1) + "\n";
+  return filled(all.dump(1), texts) + "\n";
 }
 
 std::string curves_csv(const StudyResult& result) {
