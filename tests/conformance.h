@@ -265,8 +265,12 @@ inline void is_the_same_on_any_team(const Trial& t) {
     const std::unique_ptr<Team> team = thread_team(threads);
     EXPECT_TRUE(same_bits(t.whole(*team), want)) << threads << " threads";
   }
-  // Ranks, some of them with threads and some without agents; saved on one number, loaded on
-  // another.
+}
+
+// Ranks, some of them with threads and some without agents; saved on one number, loaded on another.
+inline void is_the_same_on_any_ranks(const Trial& t) {
+  const std::unique_ptr<Team> serial = serial_team();
+  const std::vector<double> want = t.whole(*serial);
   for (const auto& [ranks, threads] : {std::pair{2, 1}, {3, 2}, {8, 1}}) {
     RunState state;
     std::vector<double> through, resumed;
@@ -416,6 +420,8 @@ inline void check_method(const MethodKind& method, const ProblemKind& kind,
     if (trial.refused()) continue;
     gives_finite_results(trial);
     is_the_same_on_any_team(trial);
+    if (&setting == &settings().front() || (given.empty() && &setting == &settings().back()))
+      is_the_same_on_any_ranks(trial);
     survives_saving(trial);
     keeps_nothing_to_itself(trial);
     does_not_mind_company(trial);
@@ -471,7 +477,7 @@ inline void keeps_a_part(const ProblemKind& kind, const Problem& whole, std::int
     problem.objective(lanes, world.s->in(), b.out());
     if (problem.truth() != nullptr) problem.error(lanes, {x.data(), shape.d, 1}, error.out());
     std::vector<double> all;
-    for (const Rows* rows : {world.s.get(), &Ax, &b, &error})
+    for (const Rows* rows : {static_cast<const Rows*>(world.s.get()), &Ax, &b, &error})
       for (int r = 0; r < rows->rows; ++r)
         for (int l = 0; l < lanes.count; ++l) all.push_back((*rows)(r, l));
     return all;

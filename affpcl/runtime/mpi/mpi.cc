@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <vector>
 
 namespace affpcl {
@@ -151,9 +150,6 @@ int mpi_processes_here() {
   return count;
 }
 
-void mpi_abort(int code) {
-  MPI_Abort(MPI_COMM_WORLD, code);
-  std::abort();  // MPI_Abort does not come back
-}
+void mpi_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
 }  // namespace affpcl

@@ -12,7 +12,6 @@ std::unique_ptr<Processes> mpi_processes();
 
 int mpi_processes_here();  // of them, those on this machine
 
-// Ends all processes of the job at once.
-[[noreturn]] void mpi_abort(int code);
+void mpi_abort(int code);  // ends all processes of the job, this one too
 
 }  // namespace affpcl
