@@ -471,7 +471,7 @@ inline void keeps_a_part(const ProblemKind& kind, const Problem& whole, std::int
     problem.objective(lanes, world.s->in(), b.out());
     if (problem.truth() != nullptr) problem.error(lanes, {x.data(), shape.d, 1}, error.out());
     std::vector<double> all;
-    for (const Rows* rows : {world.s.get(), &Ax, &b, &error})
+    for (const Rows* rows : std::initializer_list<const Rows*>{world.s.get(), &Ax, &b, &error})
       for (int r = 0; r < rows->rows; ++r)
         for (int l = 0; l < lanes.count; ++l) all.push_back((*rows)(r, l));
     return all;
