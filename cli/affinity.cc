@@ -14,6 +14,7 @@
 #include "affpcl/study/pilot_file.h"
 #include "affpcl/study/study.h"
 #include "cli/pilot.h"
+#include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -221,6 +222,7 @@ Verb affinity_verb(CLI::App& app, const std::string& command_line) {
                                            spec ? "data" : "a spec (a file ending in .toml)"));
             if (!spec && verb->get_option("--set")->count() > 0)
               throw BadInput(fmt::format("--set is of no use with {}: it is for a spec", paths[0]));
+            first_alone("affinity");  // the others are not even asked (main.cc)
             return spec ? of_spec(*o, paths[0], command_line) : of_data(*o, command_line);
           }};
 }

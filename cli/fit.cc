@@ -16,6 +16,7 @@
 #include "affpcl/fit/headline.h"
 #include "affpcl/fit/model_file.h"
 #include "affpcl/study/files.h"
+#include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -211,8 +212,10 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
   verb->footer(
       "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
       "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
-      "  affpcl fit features.npy --with labels.csv --target label --agent writer");
-  return {verb, [o, command_line, verb] {
+      "  affpcl fit features.npy --with labels.csv --target label --agent writer\n"
+      "  mpirun -np 8 affpcl fit big.csv --target y --agent site --out model");
+  return {verb,
+          [o, command_line, verb] {
             FitOptions& fit_options = o->fit;
             FrameOptions& frame = fit_options.frame =
                 o->table.options(static_cast<std::uint64_t>(o->seed));
@@ -243,14 +246,20 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                 throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
               fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
             }
+            if (frame.keep_order && !first_alone("a fit in one pass")) return int{kOk};
+            Processes& all = frame.keep_order ? this_process() : processes();
+            fit_options.processes = &all;
+            if (fit_options.threads == 0) fit_options.threads = default_threads();
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
             if (o->report) refuse_report_without(o->out);
-            if (!o->out.empty()) folder = std::make_unique<ResultFolder>(o->out, o->force);
-            ProgressLine progress(o->quiet || o->json);
+            if (!o->out.empty() && all.first())
+              folder = std::make_unique<ResultFolder>(o->out, o->force);
+            ProgressLine progress(o->quiet || o->json || !all.first());
             fit_options.stop = &interruption();
             fit_options.progress = [&](double share) { progress(share); };
             fit_options.score = !o->no_score;
             FitResult result = fit(fit_options);
+            if (!all.first()) return result.complete ? int{kOk} : int{kInterrupted};
             result.model.command = command_line;
             if (folder) {
               folder->add("model.json", model_json(result.model));
@@ -265,8 +274,9 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
               if (folder) fmt::print("model in {}\n", o->out);
               if (o->report) fmt::print("page in {}\n", page);
             }
-            return interruption() ? int{kInterrupted} : int{kOk};
-          }};
+            return interruption() || !result.complete ? int{kInterrupted} : int{kOk};
+          },
+          true};
 }
 
 }  // namespace affpcl::cli

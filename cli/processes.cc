@@ -91,6 +91,14 @@ Processes& processes(bool anyway) {
 #endif
 }
 
+bool first_alone(const std::string& what) {
+  const Launched l = launched();
+  if (l.rank == 0 && l.count > 1)
+    fmt::print(stderr, "affpcl: note: {} is not shared: the first of {} processes works alone\n",
+               what, l.count);
+  return l.rank == 0;
+}
+
 int default_threads() {
 #ifdef AFFPCL_MPI
   if (!g_joined) return 0;

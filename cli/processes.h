@@ -18,6 +18,10 @@ Launched launched();
 // All of them then use one instruction set. BadInput where this build has no MPI.
 Processes& processes(bool anyway = false);
 
+// For what processes do not share: whether this one is the first, which then says that it works
+// alone.
+bool first_alone(const std::string& what);
+
 // Threads of this process where nobody says: the cores it has, shared with the others on this
 // machine. 0: all there are.
 int default_threads();

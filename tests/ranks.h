@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
@@ -27,7 +28,8 @@ class Ranks {
   }
 
  private:
-  explicit Ranks(int count) : slots_(static_cast<std::size_t>(count)), meet_(count) {}
+  explicit Ranks(int count)
+      : slots_(static_cast<std::size_t>(count)), counts_(slots_.size()), meet_(count) {}
 
   class Rank final : public Processes {
    public:
@@ -41,6 +43,21 @@ class Ranks {
         for (std::size_t r = 0; r < counts.size(); ++r) {
           const std::span<double> from = all_.slots_[r];
           to = std::copy_n(from.begin(), counts[r], to);
+        }
+      });
+    }
+    void exchange(std::span<const double> mine, std::span<const std::size_t> to,
+                  std::span<const std::size_t> from, std::span<double> all) override {
+      const auto me = static_cast<std::size_t>(rank_);
+      all_.counts_[me] = to;
+      together(mine, [&] {
+        auto at = all.begin();
+        for (std::size_t r = 0; r < from.size(); ++r) {
+          const std::span<const std::size_t> theirs = all_.counts_[r];
+          const std::size_t before =
+              std::accumulate(theirs.begin(), theirs.begin() + rank_, std::size_t{0});
+          at = std::copy_n(all_.slots_[r].begin() + static_cast<std::ptrdiff_t>(before), from[r],
+                           at);
         }
       });
     }
@@ -87,6 +104,7 @@ class Ranks {
   };
 
   std::vector<std::span<double>> slots_;
+  std::vector<std::span<const std::size_t>> counts_;  // of an exchange, by rank
   std::barrier<> meet_;
 };
 

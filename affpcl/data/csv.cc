@@ -44,8 +44,8 @@ void CsvReader::read_header() {
       fail(line_, fmt::format("columns {} and {} are both called '{}'", same->second + 1, c + 1,
                               shown(header_[c])));
   }
-  rows_at_ = position();
-  rows_line_ = next_line_;
+  rows_.begin = position();
+  rows_.line = next_line_;
 }
 
 // The one of comma, semicolon and tab that stands most often in the first line, outside quotes.
@@ -90,7 +90,7 @@ bool CsvReader::next() {
 // The next record that is not blank.
 bool CsvReader::record() {
   do {
-    if (begin_ == end_ && at_end_) return false;
+    if ((begin_ == end_ && at_end_) || position() >= rows_.end) return false;
     while (!scan()) {
       refill();
       if (begin_ == end_) return false;
@@ -195,13 +195,18 @@ void CsvReader::refill() {
 }
 
 bool CsvReader::rewind() {
-  if (!file_.seek(rows_at_)) return false;
-  consumed_ = rows_at_;
+  if (!file_.seek(rows_.begin)) return false;
+  consumed_ = rows_.begin;
   begin_ = end_ = 0;
   buffer_[0] = '\0';
-  next_line_ = rows_line_;
+  next_line_ = rows_.line;
   at_end_ = false;
   return true;
+}
+
+bool CsvReader::read_only(const CsvPart& part) {
+  rows_ = part;
+  return rewind();
 }
 
 void CsvReader::refuse(std::size_t column, std::string_view what) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "affpcl/data/csv_part.h"
 #include "affpcl/data/input_file.h"
 
 namespace affpcl {
@@ -31,10 +32,12 @@ class CsvReader {
   bool next();
   std::span<const std::string_view> fields() const { return fields_; }  // until the next next()
   std::int64_t line() const { return line_; }  // where the row begins; the file begins with line 1
+  std::int64_t next_line() const { return next_line_; }
 
   std::int64_t size() const { return file_.size(); }  // bytes; 0: no telling
   std::int64_t position() const { return consumed_ + static_cast<std::int64_t>(begin_); }
   bool rewind();  // to the first row; false where that cannot be done (a pipe)
+  bool read_only(const CsvPart& part);  // its records are all there are from now on
 
   // Throws a complaint about a field of the current row.
   [[noreturn]] void refuse(std::size_t column, std::string_view what) const;
@@ -57,11 +60,11 @@ class CsvReader {
   std::vector<std::size_t> escaped_;  // fields that hold doubled quotes
   std::vector<char> buffer_;          // [begin_, end_) is unread; a zero byte follows it
   std::size_t begin_ = 0, end_ = 0;
-  std::int64_t consumed_ = 0;                 // bytes that left the buffer
-  std::int64_t line_ = 1, next_line_ = 1;     // of this row, and of the one after it
-  std::int64_t rows_at_ = 0, rows_line_ = 1;  // where the first row begins
-  bool at_end_ = false;                       // the file has no more bytes
-  bool blank_ = false;                        // the record just scanned
+  std::int64_t consumed_ = 0;              // bytes that left the buffer
+  std::int64_t line_ = 1, next_line_ = 1;  // of this row, and of the one after it
+  CsvPart rows_;                           // which of the file's rows are read
+  bool at_end_ = false;                    // the file has no more bytes
+  bool blank_ = false;                     // the record just scanned
 };
 
 }  // namespace affpcl

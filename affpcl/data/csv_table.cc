@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 
@@ -73,10 +74,8 @@ class Builder {
   Levels levels_{column};
 };
 
-}  // namespace
-
-DataTable read_csv(const std::string& path, const TableOptions& options) {
-  CsvReader reader(path);
+DataTable read(CsvReader& reader, const TableOptions& options, std::int64_t size) {
+  const std::string& path = reader.path();
   using Want = Builder::Want;
   std::vector<Want> want(reader.header().size(), Want::kInfer);
   for (const std::string& name : options.number) want[reader.column(name)] = Want::kNumber;
@@ -95,7 +94,7 @@ DataTable read_csv(const std::string& path, const TableOptions& options) {
 
   DataTable table;
   table.path = path;
-  const std::int64_t size = reader.size(), start = reader.position();
+  const std::int64_t start = reader.position();
   std::int64_t line = -1;
   for (; reader.next(); ++table.rows) {
     if (reader.line() != ++line) {
@@ -109,7 +108,6 @@ DataTable read_csv(const std::string& path, const TableOptions& options) {
     }
     for (Builder& b : builders) b.add(table.rows);
   }
-  if (table.rows == 0) throw BadInput(fmt::format("{} has a header but no rows", path));
 
   std::vector<Builder*> late;
   for (Builder& b : builders)
@@ -128,6 +126,25 @@ DataTable read_csv(const std::string& path, const TableOptions& options) {
   }
   for (Builder& b : builders) table.columns.push_back(std::move(b.column));
   return table;
+}
+
+}  // namespace
+
+DataTable read_csv(const std::string& path, const TableOptions& options) {
+  CsvReader reader(path);
+  DataTable table = read(reader, options, reader.size());
+  if (table.rows == 0) throw BadInput(no_rows(path));
+  return table;
+}
+
+DataTable read_csv(const std::string& path, const TableOptions& options, const CsvPart& part) {
+  CsvReader reader(path);
+  if (!reader.read_only(part)) throw BadInput(fmt::format("{} cannot be read in parts", path));
+  return read(reader, options, std::min(part.end, reader.size()) - part.begin);
+}
+
+std::string no_rows(const std::string& path) {
+  return fmt::format("{} has a header but no rows", path);
 }
 
 }  // namespace affpcl

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/csv_table.h"
 #include "affpcl/data/field.h"
 
 namespace affpcl {
@@ -91,7 +92,7 @@ std::vector<std::string> among(const std::vector<std::string>& all,
 
 // What `options` asks of one file.
 DataTable read_share(const std::string& path, const std::vector<std::string>& header,
-                     const TableOptions& options) {
+                     const TableOptions& options, const std::optional<CsvPart>& part = {}) {
   TableOptions mine{.columns = among(options.columns, header)};
   const auto keep = [&](const std::vector<std::string>& from, std::vector<std::string>& to) {
     for (const std::string& name : from)
@@ -99,7 +100,7 @@ DataTable read_share(const std::string& path, const std::vector<std::string>& he
   };
   keep(options.text, mine.text);
   keep(options.number, mine.number);
-  return read_table(path, mine);
+  return part ? read_csv(path, mine, *part) : read_table(path, mine);
 }
 
 RowAgents agents_by_file(const Tables& tables) {
@@ -195,14 +196,20 @@ std::vector<std::string> tables_header(const std::vector<std::string>& files,
 }
 
 Tables read_tables(const std::vector<std::string>& files, const std::vector<std::string>& beside,
-                   const TableOptions& options) {
+                   const TableOptions& options, const TablesShare& share) {
   Tables all;
   const std::vector<std::string> header = table_header(files[0]);
-  for (const std::string& path : files) {
-    DataTable table = read_share(path, header, options);
-    if (!all.parts.empty()) append(all, table);
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    DataTable table{.path = files[f], .rows = 0, .columns = {}, .line_breaks = {}};
+    if (f >= share.first && f < share.last) {
+      table = read_share(files[f], header, options, share.part);
+    } else if (f == 0) {
+      for (const std::string& name : options.columns.empty() ? header : options.columns)
+        table.columns.push_back({.name = name});
+    }
+    if (f > 0 && !table.columns.empty()) append(all, table);
     std::vector<Column> columns = take_columns(table);
-    if (all.parts.empty()) all.columns = std::move(columns);
+    if (f == 0) all.columns = std::move(columns);
     all.first.push_back(all.rows);
     all.rows += static_cast<std::size_t>(table.rows);
     all.parts.push_back(std::move(table));

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "affpcl/data/csv_part.h"
 #include "affpcl/data/table.h"
 
 namespace affpcl {
@@ -41,9 +44,16 @@ struct Tables {
 std::vector<std::string> tables_header(const std::vector<std::string>& files,
                                        const std::vector<std::string>& beside);
 
-// All files; of their columns those in options.columns, or all if that is empty.
+// What one of several processes reads of all files: a run of them, or of the one CSV file a part.
+struct TablesShare {
+  std::size_t first = 0, last = std::numeric_limits<std::size_t>::max();
+  std::optional<CsvPart> part = {};
+};
+
+// All files; of their columns those in options.columns, or all if that is empty. Of a share, files
+// that are not read have no rows.
 Tables read_tables(const std::vector<std::string>& files, const std::vector<std::string>& beside,
-                   const TableOptions& options);
+                   const TableOptions& options, const TablesShare& share = {});
 
 struct RowAgents {
   std::vector<std::string> names;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "affpcl/fit/agents.h"
+
 namespace affpcl {
 namespace {
 
@@ -14,7 +16,6 @@ using Vector = Eigen::VectorXd;
 using View = Eigen::Map<const Matrix>;
 using VectorView = Eigen::Map<const Vector>;
 
-constexpr std::size_t kLeaf = 8;            // agents: a leaf of the sums
 constexpr double kSmallestNoise = 1e-10;    // s^2, the target having variance 1
 constexpr double kLeastInformation = 0.01;  // about a variance: it is hardly above ten
 constexpr int kFullTrial = 6;               // steps after which a hopeless full D is given up
@@ -22,9 +23,11 @@ constexpr int kFullTrial = 6;               // steps after which a hopeless full
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
 View A_of(const Moments& m, std::size_t i) {
-  return {m.A.data() + i * m.d * m.d, index(m.d), index(m.d)};
+  return {m.A.data() + m.at(i) * m.d * m.d, index(m.d), index(m.d)};
 }
-VectorView b_of(const Moments& m, std::size_t i) { return {m.b.data() + i * m.d, index(m.d)}; }
+VectorView b_of(const Moments& m, std::size_t i) {
+  return {m.b.data() + m.at(i) * m.d, index(m.d)};
+}
 
 // D = L L'; zero columns where D has no spread.
 Matrix root_of(const Matrix& D, bool diagonal) {
@@ -43,12 +46,27 @@ class Sums {
         d_(index(m.d)),
         precision_(centre_precision),
         team_(team),
-        leaves_(static_cast<std::int64_t>((m.n + kLeaf - 1) / kLeaf)),
-        N_(m.total_rows()),
-        W_(m.n * m.d * m.d),
-        v_(m.n * m.d),
+        leaves_(agent_leaves(m.n)),
+        W_(m.held() * m.d * m.d),
+        v_(m.held() * m.d),
         first_(m.d * m.d + m.d + 3, team.workers()),
-        second_(4 * m.d * m.d + 2 * m.d + 4, team.workers()) {}
+        second_(4 * m.d * m.d + 2 * m.d + 4, team.workers()),
+        squares_(m.d * m.d, m.n, team) {
+    AgentSum sum(m.d + 2, m.n, team);
+    const double* const totals = sum([&](std::size_t i, double* out) {
+      const auto A = A_of(m, i);
+      for (std::size_t j = 0; j < m.d; ++j) out[j] += A(index(j), index(j));
+      out[m.d] += m.rows[m.at(i)];
+      out[m.d + 1] += m.yy[m.at(i)];
+    });
+    column_squares_ = VectorView(totals, d_);
+    N_ = totals[m.d];
+    yy_ = totals[m.d + 1];
+  }
+
+  double rows() const { return N_; }
+  double yy() const { return yy_; }
+  const Vector& column_squares() const { return column_squares_; }
 
   // Pass 1: H = sum W_i, h = sum v_i; then x_c and the evidence.
   void centre(const Matrix& D, double s2, bool diagonal) {
@@ -78,18 +96,18 @@ class Sums {
         C.matrixL().solveInPlace(LA);  // Z
         Vector w = (diagonal ? Vector(root.cwiseProduct(b)) : Vector(L.transpose() * b)) / s2;
         C.matrixL().solveInPlace(w);
-        Eigen::Map<Matrix> W(W_.data() + i * dd, d_, d_);
+        Eigen::Map<Matrix> W(W_.data() + m_.at(i) * dd, d_, d_);
         W.setZero();
         W.selfadjointView<Eigen::Lower>().rankUpdate(LA.transpose(), -1.0);
         W.triangularView<Eigen::StrictlyUpper>() = W.transpose();
         W += A / s2;
-        Eigen::Map<Vector> v(v_.data() + i * m_.d, d_);
+        Eigen::Map<Vector> v(v_.data() + m_.at(i) * m_.d, d_);
         v = b / s2 - LA.transpose() * w;
         H += W;
         h += v;
-        rest[0] += m_.yy[i] / s2 - w.squaredNorm();
-        rest[1] +=
-            m_.rows[i] * std::log(s2) + 2 * Vector(C.matrixLLT().diagonal()).array().log().sum();
+        rest[0] += m_.yy[m_.at(i)] / s2 - w.squaredNorm();
+        rest[1] += m_.rows[m_.at(i)] * std::log(s2) +
+                   2 * Vector(C.matrixLLT().diagonal()).array().log().sum();
         // tr(A P)/s^2 = tr K (I + K)^-1 = d - |C^-1|^2
         Matrix Q = Matrix::Identity(d_, d_);
         C.matrixL().solveInPlace(Q);
@@ -123,13 +141,13 @@ class Sums {
       double* const rest = out + 4 * dd + 2 * m_.d;
       Matrix WH(d_, d_), DW(d_, d_);
       each(leaf, [&](std::size_t i) {
-        const View W(W_.data() + i * dd, d_, d_);
+        const View W(W_.data() + m_.at(i) * dd, d_, d_);
         const auto A = A_of(m_, i);
         const auto b = b_of(m_, i);
-        const Vector g = VectorView(v_.data() + i * m_.d, d_) - W * x_;
+        const Vector g = VectorView(v_.data() + m_.at(i) * m_.d, d_) - W * x_;
         const Vector u = diagonal_ ? Vector(D_diagonal.cwiseProduct(g)) : Vector(D_ * g);
         const Vector x = x_ + u;
-        const double rss = std::max(0.0, m_.yy[i] - 2 * b.dot(x) + x.dot(A * x));
+        const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * b.dot(x) + x.dot(A * x));
         WH.noalias() = W * H_inverse_;
         G.noalias() += g * g.transpose();
         if (diagonal_) {
@@ -190,11 +208,14 @@ class Sums {
   }
 
   // Inverse of the expected information about the groups' variances, for every pair of coordinates.
-  Matrix spread_cov(const std::vector<int>& group, int groups) const {
-    Matrix S = Matrix::Zero(d_, groups), squares = Matrix::Zero(d_, d_);
+  Matrix spread_cov(const std::vector<int>& group, int groups) {
+    Matrix S = Matrix::Zero(d_, groups);
     for (Eigen::Index j = 0; j < d_; ++j) S(j, group[static_cast<std::size_t>(j)]) = 1;
-    for (std::size_t i = 0; i < m_.n; ++i)
-      squares += View(W_.data() + i * m_.d * m_.d, d_, d_).cwiseAbs2();
+    const View squares(squares_([&](std::size_t i, double* out) {
+                         Eigen::Map<Matrix>(out, d_, d_) +=
+                             View(W_.data() + m_.at(i) * m_.d * m_.d, d_, d_).cwiseAbs2();
+                       }),
+                       d_, d_);
     Matrix information = S.transpose() * squares * S / 2;
     information.diagonal().array() += kLeastInformation;
     const Vector scale = information.diagonal().cwiseSqrt().cwiseInverse();
@@ -239,8 +260,8 @@ class Sums {
   }
   template <class F>
   void each(std::int64_t leaf, F f) const {
-    const std::size_t first = static_cast<std::size_t>(leaf) * kLeaf;
-    for (std::size_t i = first; i < std::min(m_.n, first + kLeaf); ++i) f(i);
+    const Leaves run = agents_in({leaf, leaf + 1}, m_.n);
+    for (std::int64_t i = run.first; i < run.last; ++i) f(static_cast<std::size_t>(i));
   }
 
   const Moments& m_;
@@ -248,9 +269,11 @@ class Sums {
   double precision_;
   Team& team_;
   std::int64_t leaves_;
-  double N_;
-  std::vector<double> W_, v_;  // X'V^-1 X and X'V^-1 y of every agent
+  double N_ = 0, yy_ = 0;
+  Vector column_squares_;      // diagonal of X'X, of all agents
+  std::vector<double> W_, v_;  // X'V^-1 X and X'V^-1 y of every agent held
   TeamSum first_, second_;
+  AgentSum squares_;
   bool diagonal_ = true;
   Matrix D_, H_inverse_;
   Vector x_;
@@ -289,8 +312,7 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
   };
   // A variance comes back from 0 with what an agent can just see.
   Vector least = Vector::Zero(groups);
-  for (std::size_t i = 0; i < m.n; ++i)
-    for (std::size_t j = 0; j < m.d; ++j) least[group[j]] += A_of(m, i)(index(j), index(j));
+  for (std::size_t j = 0; j < m.d; ++j) least[group[j]] += sums.column_squares()[index(j)];
   least = (least.array() + 1e-12).inverse() * (1e-3 * static_cast<double>(m.n));
 
   sums.centre(D_of(theta), s2, true);
@@ -448,11 +470,7 @@ Decomposition decompose_given(const Moments& m, const Variances& variances, doub
 
 Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
   Sums sums(m, o.centre_precision, team);
-  const double y2 = [&] {
-    double sum = 0;
-    for (double v : m.yy) sum += v;
-    return sum / std::max(1.0, m.total_rows());
-  }();
+  const double y2 = sums.yy() / std::max(1.0, sums.rows());
   double s2 = o.start != nullptr ? o.start->s2 : std::max(kSmallestNoise, 0.5 * y2);
   const double guess = std::max(kSmallestNoise, 0.05 * y2);
   Chosen chosen;

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/field.h"
+#include "affpcl/fit/agents.h"
+#include "affpcl/fit/together.h"
 
 namespace affpcl {
 namespace {
@@ -53,7 +56,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 // A text among numbers is a slip, not a category.
-void refuse_slip(const Tables& tables, const Column& c) {
+void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
   if (!is_text(c)) return;
   std::vector<char> number(c.levels.size());
   std::size_t numbers = 0, texts = 0, first = 0;
@@ -67,23 +70,40 @@ void refuse_slip(const Tables& tables, const Column& c) {
       first = r;
     }
   }
-  if (numbers > texts)
-    tables.refuse(first, c.name, text(c, first),
-                  fmt::format("is not a number, and the column has {} of those; correct it, blank "
-                              "it, or --exclude {}",
-                              numbers, c.name));
+  const std::size_t all_numbers = added_up(processes, numbers),
+                    all_texts = added_up(processes, texts);
+  if (all_numbers <= all_texts) return;
+  together(processes, [&] {
+    if (texts > 0 || (all_texts == 0 && numbers > 0))
+      tables.refuse(first, c.name, text(c, first),
+                    fmt::format("is not a number, and the column has {} of those; correct it, "
+                                "blank it, or --exclude {}",
+                                all_numbers, c.name));
+  });
 }
 
-void refuse_text(const Tables& tables, const Column& c, std::string_view why) {
+void refuse_text(const Tables& tables, const Column& c, Processes& processes,
+                 std::string_view why) {
   if (!is_text(c)) return;
-  for (std::size_t r = 0; r < tables.rows; ++r)
-    if (c.codes[r] >= 0 && !parse_number(text(c, r)))
-      tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
+  together(processes, [&] {
+    for (std::size_t r = 0; r < tables.rows; ++r)
+      if (c.codes[r] >= 0 && !parse_number(text(c, r)))
+        tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
+  });
+}
+
+// What any process has found.
+std::set<std::string> all_found(const std::set<std::string>& mine, Processes& processes) {
+  std::set<std::string> all;
+  for (const std::vector<std::string>& theirs : everybodys(processes, {mine.begin(), mine.end()}))
+    all.insert(theirs.begin(), theirs.end());
+  return all;
 }
 
 // The classes found go to the encoding, each row's to the result; -1 for rows that are not kept.
 std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
-                                         const std::vector<char>& keep, Encoding& encoding) {
+                                         Processes& processes, const std::vector<char>& keep,
+                                         Encoding& encoding) {
   std::vector<std::string> texts(is_text(c) ? 0 : tables.rows);
   const auto value = [&](std::size_t r) -> const std::string& {
     return is_text(c) ? text(c, r) : texts[r];
@@ -97,12 +117,14 @@ std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
     }
     found.insert(value(r));
   }
+  found = all_found(found, processes);
   const std::string& path = tables.parts[0].path;
   if (found.size() > kMostClasses)
     throw BadInput(
         fmt::format("{}: the target '{}' has {}{} values, more than {} classes; is it a number to "
                     "predict (--task regress)?",
-                    path, c.name, is_text(c) ? "" : "at least ", found.size(), kMostClasses));
+                    path, c.name, is_text(c) ? "" : "at least ",
+                    is_text(c) ? found.size() : kMostClasses + 1, kMostClasses));
   encoding.classes = sorted_levels(found);
   if (encoding.classes.size() < 2)
     throw BadInput(
@@ -118,41 +140,35 @@ std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
 }
 
 // Which levels the rows in `order` have.
-std::vector<std::string> levels_used(const Column& c, const std::vector<std::size_t>& order) {
+std::vector<std::string> levels_used(const Column& c, const std::vector<std::size_t>& order,
+                                     Processes& processes) {
   std::set<std::string> found;
   for (std::size_t r : order)
     if (c.codes[r] >= 0) found.insert(text(c, r));
-  return sorted_levels(found);
+  return sorted_levels(all_found(found, processes));
 }
 
-// Puts `values` of the rows in `order` behind X, standardised; false, and nothing, if constant.
-template <class Values>
-bool add_standardised(std::vector<double>& X, const std::vector<std::size_t>& order, Source& source,
-                      Values values) {
+// Puts `value` of the rows in `order` behind X.
+template <class Value>
+void add_column(std::vector<double>& X, const std::vector<std::size_t>& order, Value value) {
   const std::size_t at = X.size();
   X.resize(at + order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) X[at + k] = values(order[k]);
-  const Scale scale = standardise(X.data() + at, order.size());
-  if (!scale.varies()) {
-    X.resize(at);
-    return false;
-  }
-  source.mean.push_back(scale.mean);
-  source.sd.push_back(scale.sd);
-  return true;
+  for (std::size_t k = 0; k < order.size(); ++k) X[at + k] = value(order[k]);
 }
 
-// The same of all numbers that column `c` becomes.
-bool encode_column(const Column& c, const std::vector<std::size_t>& order, Source& source,
-                   std::vector<double>& X) {
-  if (!is_text(c))
-    return add_standardised(X, order, source, [&](std::size_t r) { return c.numbers[r]; });
-  source.levels = levels_used(c, order);
+// The same of all numbers that column `c` becomes; returns how many columns of X these are.
+std::size_t encode_column(const Column& c, const std::vector<std::size_t>& order,
+                          Processes& processes, Source& source, std::vector<double>& X) {
+  if (!is_text(c)) {
+    add_column(X, order, [&](std::size_t r) { return c.numbers[r]; });
+    return 1;
+  }
+  source.levels = levels_used(c, order, processes);
   for (std::size_t l = 1; l < source.levels.size(); ++l)
-    add_standardised(X, order, source, [&](std::size_t r) {
+    add_column(X, order, [&](std::size_t r) {
       return c.codes[r] < 0 ? kNaN : text(c, r) == source.levels[l] ? 1.0 : 0.0;
     });
-  return source.levels.size() > 1;
+  return std::max<std::size_t>(source.levels.size(), 1) - 1;
 }
 
 }  // namespace
@@ -237,8 +253,8 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
   return needed;
 }
 
-Target encode_target(const Tables& tables, const FrameOptions& o, Encoding& encoding,
-                     std::vector<char>& keep, std::vector<std::string>& notes) {
+Target encode_target(const Tables& tables, const FrameOptions& o, Processes& processes,
+                     Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes) {
   Target target{.names = outcomes(o), .numbers = {}, .classes = {}};
   const bool classify =
       o.channels.empty() &&
@@ -246,32 +262,36 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Encoding& enco
   std::size_t without = 0;
   for (const std::string& name : target.names) {
     const Column& c = *tables.find(name);
-    if (o.task != Task::kClassify) refuse_slip(tables, c);
-    if (o.task == Task::kRegress) refuse_text(tables, c, "--task regress needs");
-    if (!o.channels.empty()) refuse_text(tables, c, "a channel has to be");
-    for (std::size_t r = 0; r < tables.rows; ++r) {
-      if (!is_blank(c, r)) continue;
-      if (o.missing == Missing::kError)
-        tables.refuse(r, name, "",
-                      "is no target; fill it in, or leave such rows out with --missing drop");
-      without += keep[r] != 0;
-      keep[r] = 0;
-    }
+    if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
+    if (o.task == Task::kRegress) refuse_text(tables, c, processes, "--task regress needs");
+    if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
+    together(processes, [&] {
+      for (std::size_t r = 0; r < tables.rows; ++r) {
+        if (!is_blank(c, r)) continue;
+        if (o.missing == Missing::kError)
+          tables.refuse(r, name, "",
+                        "is no target; fill it in, or leave such rows out with --missing drop");
+        without += keep[r] != 0;
+        keep[r] = 0;
+      }
+    });
     if (!classify) target.numbers.push_back(&c.numbers);
   }
+  without = added_up(processes, without);
   if (without > 0)
     notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
-  if (classify) target.classes = encode_classes(tables, *tables.find(o.target), keep, encoding);
+  if (classify)
+    target.classes = encode_classes(tables, *tables.find(o.target), processes, keep, encoding);
   return target;
 }
 
-std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o,
+std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Processes& processes,
                                      const Encoding& encoding) {
   std::vector<Column*> features;
   for (Column& c : tables.columns) {
     if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time) continue;
     if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
-    refuse_slip(tables, c);
+    refuse_slip(tables, c, processes);
     if (is_text(c) && c.levels.size() > kMostLevels)
       throw BadInput(
           fmt::format("{}: column '{}' holds {} different texts, more than {}; leave it out with "
@@ -283,25 +303,34 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o,
 }
 
 void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
-                   std::vector<char>& keep, std::vector<std::string>& notes) {
+                   Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes) {
   std::size_t struck = 0;
+  const std::size_t rows = added_up(processes, tables.rows);
+  std::vector<std::string> filled;
   for (const Column* c : features) {
     // A column of blanks only is constant, and left out as such.
-    if (c->missing == 0 || static_cast<std::size_t>(c->missing) == tables.rows) continue;
-    for (std::size_t r = 0; r < tables.rows; ++r) {
-      if (!is_blank(*c, r)) continue;
-      if (missing == Missing::kError)
-        tables.refuse(r, c->name, "",
-                      "is missing; --missing mean fills blanks with the column's mean, --missing "
-                      "drop leaves such rows out");
-      if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
-    }
+    if (c->missing == 0 || static_cast<std::size_t>(c->missing) == rows) continue;
+    filled.push_back(c->name);
+    together(processes, [&] {
+      for (std::size_t r = 0; r < tables.rows; ++r) {
+        if (!is_blank(*c, r)) continue;
+        if (missing == Missing::kError)
+          tables.refuse(r, c->name, "",
+                        "is missing; --missing mean fills blanks with the column's mean, --missing "
+                        "drop leaves such rows out");
+        if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
+      }
+    });
   }
+  struck = added_up(processes, struck);
+  if (missing == Missing::kMean && !filled.empty())
+    notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
   if (struck > 0) notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
 }
 
 std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
-                                    const std::vector<std::size_t>& order, Encoding& encoding,
+                                    const std::vector<std::size_t>& order, const AgentRows& rows,
+                                    Team& team, Encoding& encoding,
                                     std::vector<std::string>& notes) {
   std::size_t widest = 1;
   for (const Column* c : features)
@@ -309,23 +338,39 @@ std::vector<double> encode_features(const Tables& tables, const std::vector<Colu
   std::vector<double> X;
   X.reserve(widest * order.size());
   X.assign(order.size(), 1.0);
-  std::vector<std::string> constant, filled;
+  std::vector<Source> sources;
+  std::vector<std::size_t> widths;  // columns of X that each becomes
+  std::vector<std::string> constant;
   for (Column* c : features) {
-    Source source{.name = c->name, .levels = {}, .mean = {}, .sd = {}};
-    if (encode_column(*c, order, source, X)) {
-      encoding.sources.push_back(std::move(source));
-    } else {
-      constant.push_back(c->name);
-    }
-    if (c->missing > 0 && static_cast<std::size_t>(c->missing) < tables.rows)
-      filled.push_back(c->name);
+    sources.push_back({.name = c->name, .levels = {}, .mean = {}, .sd = {}});
+    widths.push_back(encode_column(*c, order, team.processes(), sources.back(), X));
     std::vector<double>().swap(c->numbers);
     std::vector<std::int32_t>().swap(c->codes);
   }
+  const std::size_t width = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+  const std::vector<Scale> scales =
+      standardise({X.data() + order.size(), width * order.size()}, width, rows, team);
+  std::size_t kept = 1, at = 0;  // columns of X: what is constant is closed up
+  for (std::size_t s = 0; s < sources.size(); at += widths[s++]) {
+    const Scale* const scale = scales.data() + at;
+    if (std::none_of(scale, scale + widths[s], [](const Scale& c) { return c.varies(); })) {
+      constant.push_back(sources[s].name);
+      continue;
+    }
+    for (std::size_t c = 0; c < widths[s]; ++c) {
+      sources[s].mean.push_back(scale[c].mean);
+      sources[s].sd.push_back(scale[c].sd);
+    }
+    const auto column = [&](std::size_t c) {
+      return X.begin() + static_cast<std::ptrdiff_t>(c * order.size());
+    };
+    if (kept != at + 1) std::copy(column(at + 1), column(at + 1 + widths[s]), column(kept));
+    kept += widths[s];
+    encoding.sources.push_back(std::move(sources[s]));
+  }
+  X.resize(kept * order.size());
   if (!constant.empty())
     notes.push_back(fmt::format("left out, since constant: {}", listed(constant)));
-  if (!filled.empty() && encoding.missing == Missing::kMean)
-    notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
   if (encoding.sources.empty())
     throw BadInput(fmt::format(
         "{}: no feature is left beside target and agent{}", tables.parts[0].path,
@@ -335,19 +380,45 @@ std::vector<double> encode_features(const Tables& tables, const std::vector<Colu
 
 bool Scale::varies() const { return sd > 1e-12 * std::abs(mean) && std::isfinite(sd); }
 
-Scale standardise(double* values, std::size_t count) {
-  double sum = 0, known = 0, square = 0;
-  for (std::size_t k = 0; k < count; ++k)
-    if (!std::isnan(values[k])) sum += values[k], ++known;
-  if (known == 0) return {};
-  const double mean = sum / known;
-  for (std::size_t k = 0; k < count; ++k)
-    if (!std::isnan(values[k])) square += (values[k] - mean) * (values[k] - mean);
-  const Scale scale{.mean = mean, .sd = std::sqrt(square / known)};
-  if (scale.varies())
-    for (std::size_t k = 0; k < count; ++k)
-      values[k] = std::isnan(values[k]) ? 0 : (values[k] - mean) / scale.sd;
-  return scale;
+std::vector<Scale> standardise(std::span<double> values, std::size_t columns, const AgentRows& rows,
+                               Team& team) {
+  std::vector<double> known(columns);
+  std::vector<Scale> scales(columns);
+  AgentSum sum(2 * columns, rows.agents(), team);
+  const double* totals = sum([&](std::size_t i, double* out) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double* const column = values.data() + c * rows.count();
+      double total = 0, count = 0;
+      for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
+        if (!std::isnan(column[k])) total += column[k], ++count;
+      out[2 * c] += total;
+      out[2 * c + 1] += count;
+    }
+  });
+  for (std::size_t c = 0; c < columns; ++c) {
+    known[c] = totals[2 * c + 1];
+    if (known[c] > 0) scales[c].mean = totals[2 * c] / known[c];
+  }
+  totals = sum([&](std::size_t i, double* out) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double* const column = values.data() + c * rows.count();
+      const double mean = scales[c].mean;
+      double square = 0;
+      for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
+        if (!std::isnan(column[k])) square += (column[k] - mean) * (column[k] - mean);
+      out[c] += square;
+    }
+  });
+  for (std::size_t c = 0; c < columns; ++c)
+    if (known[c] > 0) scales[c].sd = std::sqrt(totals[c] / known[c]);
+  team.each(Leaves{0, static_cast<std::int64_t>(columns)}, [&](std::int64_t at, int) {
+    const Scale& scale = scales[static_cast<std::size_t>(at)];
+    double* const column = values.data() + static_cast<std::size_t>(at) * rows.count();
+    if (scale.varies())
+      for (std::size_t k = 0; k < rows.count(); ++k)
+        column[k] = std::isnan(column[k]) ? 0 : (column[k] - scale.mean) / scale.sd;
+  });
+  return scales;
 }
 
 }  // namespace affpcl

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "affpcl/data/tables.h"
+#include "affpcl/runtime/team.h"
 
 namespace affpcl {
 
@@ -79,18 +81,30 @@ struct Target {
   std::vector<std::int32_t> classes;                // of a classification; -1: none
 };
 
+// Several processes may each have some of the rows; their columns have the same types and levels,
+// and Column::missing counts the blanks of all. What they decide is decided by all rows.
+//
 // Rows that cannot be used are struck from `keep`, and a note says how many.
-Target encode_target(const Tables& tables, const FrameOptions& options, Encoding& encoding,
-                     std::vector<char>& keep, std::vector<std::string>& notes);
+Target encode_target(const Tables& tables, const FrameOptions& options, Processes& processes,
+                     Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes);
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& options,
-                                     const Encoding& encoding);
+                                     Processes& processes, const Encoding& encoding);
 void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
-                   std::vector<char>& keep, std::vector<std::string>& notes);
+                   Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes);
+
+// Rows that come agent after agent: where each agent's begin, and at last where they end. Agents of
+// other processes have none here.
+struct AgentRows {
+  std::vector<std::size_t> first;
+  std::size_t agents() const { return first.size() - 1; }
+  std::size_t count() const { return first.back(); }
+};
 
 // [d][order.size()]: a row of ones, then the columns, standardised, in the order of the rows given.
 // Each column is let go as soon as it is copied.
 std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
-                                    const std::vector<std::size_t>& order, Encoding& encoding,
+                                    const std::vector<std::size_t>& order, const AgentRows& rows,
+                                    Team& team, Encoding& encoding,
                                     std::vector<std::string>& notes);
 
 struct Scale {
@@ -98,8 +112,10 @@ struct Scale {
   bool varies() const;
 };
 
-// To mean 0 and deviation 1, NaN (a blank) to 0; left alone where nothing varies.
-Scale standardise(double* values, std::size_t count);
+// Columns, one after another, to mean 0 and deviation 1 over all agents' rows, NaN (a blank) to 0;
+// one that does not vary is left alone.
+std::vector<Scale> standardise(std::span<double> values, std::size_t columns, const AgentRows& rows,
+                               Team& team);
 
 bool by_number(const std::string& a, const std::string& b);  // numbers by value, texts by letters
 

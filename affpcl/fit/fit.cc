@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <type_traits>
 
 #include "affpcl/base/error.h"
+#include "affpcl/fit/agents.h"
 #include "affpcl/fit/noise.h"
 #include "affpcl/fit/ridge.h"
 #include "affpcl/fit/score.h"
 #include "affpcl/fit/stream.h"
 #include "affpcl/fit/td.h"
+#include "affpcl/fit/together.h"
 #include "affpcl/version.h"
 
 namespace affpcl {
@@ -40,6 +44,11 @@ struct Part {
   }
 };
 
+std::unique_ptr<Team> team_of(const FitOptions& options) {
+  const bool shared = options.processes != nullptr && options.solver == Solver::kExact;
+  return thread_team(threads_or_all(options.threads), shared ? *options.processes : this_process());
+}
+
 Part learn(const Frame& frame, int without, const std::vector<Variances>& start, Team& team) {
   Part part;
   part.without = without;
@@ -48,7 +57,7 @@ Part learn(const Frame& frame, int without, const std::vector<Variances>& start,
     DecompositionOptions o;
     if (!start.empty()) o.start = &start[c], o.evidence_tolerance = 1e-3;
     part.learnt.push_back(decompose_with_noise(part.moments[c], o, team));
-    part.pooled.push_back(fit_ridge(pooled(part.moments[c]), 0));
+    part.pooled.push_back(fit_ridge(pooled(part.moments[c], team), 0));
   }
   return part;
 }
@@ -161,26 +170,71 @@ LinearModel in_units(const std::vector<double>& x, const std::vector<double>& co
 }
 
 // How the errors of the outcomes go together, over all rows.
-std::vector<double> noise_correlations(const Frame& frame, const Model& model) {
+std::vector<double> noise_correlations(const Frame& frame, const Model& model, Team& team) {
   const Eigen::Index k = index(frame.channels);
   const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
-  Matrix S = Matrix::Zero(k, k);
-  for (std::size_t i = 0; i < frame.agents.size(); ++i) {
-    const Eigen::Index from = index(frame.begin(i, 0)), count = index(frame.agent_rows(i));
-    Matrix errors(count, k);
-    for (Eigen::Index c = 0; c < k; ++c) {
-      const auto channel = static_cast<std::size_t>(c);
-      const Eigen::Map<const Vector> Y(frame.Y.data() + channel * frame.rows, index(frame.rows));
-      const Eigen::Map<const Vector> x(model.agents[i].channels[channel].x.data(), index(frame.d));
-      errors.col(c) =
-          (frame.y_mean[channel] + frame.y_sd[channel] * Y.segment(from, count).array()).matrix() -
-          X.middleRows(from, count) * x;
-    }
-    S += errors.transpose() * errors;
-  }
+  AgentSum sum(frame.channels * frame.channels, frame.agents.size(), team);
+  const Eigen::Map<const Matrix> S(
+      sum([&](std::size_t i, double* out) {
+        const Eigen::Index from = index(frame.begin(i, 0)), count = index(frame.agent_rows(i));
+        Matrix errors(count, k);
+        for (Eigen::Index c = 0; c < k; ++c) {
+          const auto channel = static_cast<std::size_t>(c);
+          const Eigen::Map<const Vector> Y(frame.Y.data() + channel * frame.rows,
+                                           index(frame.rows));
+          const Eigen::Map<const Vector> x(model.agents[i].channels[channel].x.data(),
+                                           index(frame.d));
+          errors.col(c) =
+              (frame.y_mean[channel] + frame.y_sd[channel] * Y.segment(from, count).array())
+                  .matrix() -
+              X.middleRows(from, count) * x;
+        }
+        Eigen::Map<Matrix>(out, k, k) += errors.transpose() * errors;
+      }),
+      k, k);
   const Vector scale = S.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
   const Matrix R = scale.asDiagonal() * S * scale.asDiagonal();
   return {R.data(), R.data() + R.size()};
+}
+
+// The models of other processes' agents come to the first.
+void collect(const Frame& frame, bool keep_cov, Team& team, Model& model) {
+  if (team.processes().count() == 1) return;
+  const std::size_t d = frame.d;
+  const auto each_list = [&](AgentModel& a, auto f) {
+    a.channels.resize(frame.channels), a.alone.resize(frame.channels);
+    for (std::size_t c = 0; c < frame.channels; ++c) {
+      f(a.channels[c].x, d), f(a.channels[c].se, d), f(a.alone[c], d);
+      f(a.channels[c].cov, keep_cov ? d * d : 0);
+    }
+  };
+  std::vector<double> numbers;
+  const Leaves own = own_agents(frame.agents.size(), team);
+  for (std::int64_t i = own.first; i < own.last; ++i) {
+    AgentModel& a = model.agents[static_cast<std::size_t>(i)];
+    numbers.insert(numbers.end(),
+                   {static_cast<double>(a.rows), static_cast<double>(a.kind), a.widened});
+    for (const LinearModel& c : a.channels) numbers.push_back(c.s2);
+    each_list(a, [&](const std::vector<double>& v, std::size_t) {
+      numbers.insert(numbers.end(), v.begin(), v.end());
+    });
+  }
+  std::size_t i = 0;
+  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+    const double* at = theirs.data();
+    for (; at != theirs.data() + theirs.size(); ++i) {
+      AgentModel& a = model.agents[i];
+      a.rows = static_cast<std::size_t>(*at++);
+      a.kind = static_cast<Kind>(*at++);
+      a.widened = *at++;
+      a.channels.resize(frame.channels);
+      for (LinearModel& c : a.channels) c.s2 = *at++;
+      each_list(a, [&](std::vector<double>& v, std::size_t size) {
+        v.assign(at, at + size);
+        at += size;
+      });
+    }
+  });
 }
 
 Model make_model(const Frame& frame, const Part& part, const FitOptions& options, Team& team) {
@@ -205,17 +259,19 @@ Model make_model(const Frame& frame, const Part& part, const FitOptions& options
     model.channels.push_back(std::move(channel));
   }
   model.agents.resize(n);
-  team.each(static_cast<std::int64_t>(n), [&](std::int64_t at, int) {
+  for (std::size_t i = 0; i < n; ++i) {
+    model.agents[i].name = frame.agents[i];
+    if (!frame.theta.empty())
+      model.agents[i].weights.assign(frame.theta.begin() + index(i * frame.channels),
+                                     frame.theta.begin() + index((i + 1) * frame.channels));
+  }
+  team.each(own_agents(n, team), [&](std::int64_t at, int) {
     const auto i = static_cast<std::size_t>(at);
     const AgentFit fit = fit_agent(frame, part, i);
     AgentModel& agent = model.agents[i];
-    agent.name = frame.agents[i];
     agent.rows = frame.agent_rows(i);
     agent.kind = fit.kind;
     for (const Posterior& p : fit.own) agent.widened = std::max(agent.widened, p.widened);
-    if (!frame.theta.empty())
-      agent.weights.assign(frame.theta.begin() + at * index(frame.channels),
-                           frame.theta.begin() + (at + 1) * index(frame.channels));
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const Ridge& alone = fit.alone[c];
       agent.alone.push_back(in_units(alone.x, frame, c));
@@ -229,11 +285,38 @@ Model make_model(const Frame& frame, const Part& part, const FitOptions& options
               : in_units(all.x, all.inverse, all.s2, all.s2, frame, c, keep));
     }
   });
-  if (!frame.theta.empty()) model.noise = noise_correlations(frame, model);
+  if (!frame.theta.empty()) model.noise = noise_correlations(frame, model, team);
+  collect(frame, keep, team, model);
   return model;
 }
 
-void add_notes(const Frame& frame, const Part& part, std::vector<std::string>& notes) {
+// The tallies of other processes' agents come to the first.
+void collect(Team& team, std::vector<RowTally>& tallies) {
+  constexpr std::size_t kNumbers = sizeof(RowTally) / sizeof(double);
+  static_assert(std::is_trivially_copyable_v<RowTally> && sizeof(RowTally) % sizeof(double) == 0);
+  const Leaves own = own_agents(tallies.size(), team);
+  std::vector<double> numbers(static_cast<std::size_t>(own.count()) * kNumbers);
+  if (own.count() > 0)
+    std::memcpy(numbers.data(), tallies.data() + own.first, numbers.size() * sizeof(double));
+  RowTally* to = tallies.data();
+  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+    if (!theirs.empty()) std::memcpy(static_cast<void*>(to), theirs.data(), theirs.size_bytes());
+    to += theirs.size() / kNumbers;
+  });
+}
+
+void count_traffic(Processes& processes, FitResult& result) {
+  result.ranks = processes.count();
+  const Processes::Traffic own = processes.traffic();
+  const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
+  processes.to_first(numbers, [&](std::span<const double> theirs) {
+    result.bytes_sent += static_cast<std::int64_t>(theirs[0]);
+    result.communication_seconds = std::max(result.communication_seconds, theirs[1]);
+  });
+}
+
+void add_notes(const Frame& frame, const Part& part, const Model& model,
+               std::vector<std::string>& notes) {
   const std::size_t n = frame.agents.size();
   if (n == 1) {
     notes.push_back("there is one agent, so nobody to learn with");
@@ -248,15 +331,15 @@ void add_notes(const Frame& frame, const Part& part, std::vector<std::string>& n
   if (!converged) notes.push_back("the variances were still moving when the search for them ended");
   std::size_t few = 0, single = 0;
   for (std::size_t i = 0; i < n; ++i)
-    few += frame.agent_rows(i) < frame.d, single += frame.agent_rows(i) == 1;
+    few += model.agents[i].rows < frame.d, single += model.agents[i].rows == 1;
   if (few > 0)
     notes.push_back(fmt::format(
         "{} of {} agents have fewer rows than coefficients ({}): they lean on the others", few, n,
         frame.d));
   if (single > 0) notes.push_back(fmt::format("{} of {} agents have a single row", single, n));
-  if (frame.rows < frame.d)
+  if (frame.all_rows < frame.d)
     notes.push_back(fmt::format("there are fewer rows ({}) than coefficients ({}), even together",
-                                frame.rows, frame.d));
+                                frame.all_rows, frame.d));
 }
 
 }  // namespace
@@ -288,7 +371,7 @@ Model begin_model(const Frame& frame, const FitOptions& options, const std::stri
   model.encoding = frame.encoding;
   model.version = kVersion;
   model.files = frame.files;
-  model.rows = frame.rows;
+  model.rows = frame.all_rows;
   model.seed = options.frame.seed;
   return model;
 }
@@ -302,7 +385,8 @@ FitResult fit(const FitOptions& options) {
     throw BadInput(o.weights.empty()
                        ? "--channels needs --weights FILE, each agent's weights of them"
                        : "--weights needs --channels, the columns that are weighed");
-  return options.td ? fit_td(options) : fit_frame(build_frame(options.frame), options);
+  return options.td ? fit_td(options)
+                    : fit_frame(build_frame(options.frame, *team_of(options)), options);
 }
 
 FitResult fit_frame(const Frame& frame, const FitOptions& options) {
@@ -310,9 +394,9 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   FitResult result;
   result.threads = threads_or_all(options.threads);
-  const std::unique_ptr<Team> team =
-      result.threads > 1 ? thread_team(result.threads) : serial_team();
-  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
+  const std::unique_ptr<Team> team = team_of(options);
+  Processes& processes = team->processes();
+  const auto stopped = [&] { return processes.any(options.stop != nullptr && *options.stop); };
   const auto done = [&](int parts) {
     if (options.progress) options.progress(parts / (kFolds + 1.0));
   };
@@ -321,30 +405,37 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
   {
     const Part all = learn(frame, -1, {}, *team);
     result.model = make_model(frame, all, options, *team);
-    add_notes(frame, all, result.notes);
+    add_notes(frame, all, result.model, result.notes);
     for (const Learnt& c : all.learnt) near.push_back(c.chosen.best.variances);
   }
   done(1);
   const std::size_t n = frame.agents.size();
   std::vector<RowTally> tallies(n);
-  result.scored = options.score && frame.rows > 1;
+  result.scored = options.score && frame.all_rows > 1;
+  std::vector<double> held(kFolds);  // rows in each fold
+  for (std::size_t i = 0; i < n; ++i)
+    for (int f = 0; f < kFolds; ++f)
+      held[static_cast<std::size_t>(f)] +=
+          static_cast<double>(frame.begin(i, f + 1) - frame.begin(i, f));
+  add_up(processes, held);
   for (int f = 0; f < kFolds && result.scored; ++f) {
     if (stopped()) {
       result.scored = result.complete = false;
       break;
     }
-    std::size_t held = 0;
-    for (std::size_t i = 0; i < n; ++i) held += frame.begin(i, f + 1) - frame.begin(i, f);
-    if (held == 0 || held == frame.rows) continue;
+    const auto count = static_cast<std::size_t>(held[static_cast<std::size_t>(f)]);
+    if (count == 0 || count == frame.all_rows) continue;
     const Part part = learn(frame, f, near, *team);
-    team->each(static_cast<std::int64_t>(n), [&](std::int64_t at, int) {
+    team->each(own_agents(n, *team), [&](std::int64_t at, int) {
       const auto i = static_cast<std::size_t>(at);
       if (frame.begin(i, f) < frame.begin(i, f + 1))
         score_rows(frame, part, fit_agent(frame, part, i), i, tallies[i]);
     });
     done(f + 2);
   }
-  if (result.scored) judge_agents(frame, tallies, result);
+  collect(*team, tallies);
+  if (result.scored && processes.first()) judge_agents(frame, tallies, result);
+  count_traffic(processes, result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -95,12 +95,16 @@ struct FitResult {
   bool scored = false, complete = true;  // it may have been interrupted before
   double seconds = 0;
   int threads = 1;
+  int ranks = 1;                     // processes; the result is in the first one
+  std::int64_t bytes_sent = 0;       // by all processes to others
+  double communication_seconds = 0;  // of the process that spent most
 };
 
 struct FitOptions {
   FrameOptions frame;
   std::optional<TdLog::Config> td = {};  // values of states from a log of transitions instead
   int threads = 0;                       // 0: as many as the machine has
+  Processes* processes = nullptr;        // that share the agents; nullptr: this one
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
   bool score = true;  // false: the model alone; a stream scores itself as it goes
@@ -115,8 +119,9 @@ struct FitOptions {
 // stream.
 Model begin_model(const Frame& frame, const FitOptions& options, const std::string& method = {});
 
+// Several processes share an exact fit; only the first has the result.
 FitResult fit(const FitOptions& options);
-FitResult fit_frame(const Frame& frame, const FitOptions& options);
+FitResult fit_frame(const Frame& frame, const FitOptions& options);  // built by the same processes
 
 // A weighted sum of outcomes: its variance from their deviations and correlations.
 double weighed_variance(const std::vector<double>& weights, const std::vector<double>& deviations,

@@ -8,6 +8,7 @@
 #include "affpcl/fit/model_file.h"
 #include "affpcl/fit/predict.h"
 #include "affpcl/random/streams.h"
+#include "tests/ranks.h"
 
 namespace affpcl {
 namespace {
@@ -186,6 +187,84 @@ TEST_F(FitTest, DegenerateTablesAreFittedAndSaidSo) {
   EXPECT_TRUE(says(single, "single row"));
   EXPECT_NE(single.agents.back().why.find("one row"), std::string::npos);
   EXPECT_TRUE(says(fitted(table(4, 1, 0.5, 11, 6)), "even together"));
+}
+
+// The model and the summary without what is said of the machine.
+std::string letters(FitResult r) {
+  r.seconds = 0, r.threads = r.ranks = 1;
+  return model_json(r.model) + fit_summary_json(r);
+}
+
+std::string fitted_by(int ranks, const FitOptions& options) {
+  std::string text;
+  Ranks::run(ranks, [&](Processes& processes) {
+    FitOptions mine = options;
+    mine.processes = &processes;
+    try {
+      const FitResult r = fit(mine);
+      if (processes.first()) text = letters(r);
+    } catch (const BadInput& e) {
+      if (processes.first()) text = e.what();
+    }
+  });
+  return text;
+}
+
+TEST_F(FitTest, RanksAndThreadsDoNotMatter) {
+  FitOptions regression = options();
+  std::vector<std::pair<std::string, FitOptions>> cases;
+  std::string noisy = table(45, 9, 0.4, 21);
+  for (int r = 0; r < 120; ++r)  // an agent like no other, whose noise is ten times as large
+    noisy += fmt::format("loud,{},{},{},{}\n", r % 7, r % 11, r % 5, (r * 37 % 101) * 10);
+  cases.emplace_back(noisy, regression);
+
+  std::string mixed = "site,colour,size,y,class\n";
+  for (int r = 0; r < 400; ++r)
+    mixed +=
+        fmt::format("{},{},{},{},{}\n", r * 7 % 23, r % 31 == 0 ? "" : "rgb"[r % 3] + std::string(),
+                    r % 17 == 0 ? "NA" : fmt::to_string(r * 13 % 29), r * 17 % 47 + 3 * (r % 3),
+                    r * 5 % 13 < 6 ? "no"
+                    : r % 2 == 0   ? "yes"
+                                   : "maybe");
+  regression.frame.missing = Missing::kMean;
+  regression.frame.exclude = {"class"};
+  cases.emplace_back(mixed, regression);
+  regression.frame.missing = Missing::kDrop;
+  cases.emplace_back(mixed, regression);
+  FitOptions classes = options();
+  classes.frame.target = "class";
+  classes.frame.missing = Missing::kMean;
+  cases.emplace_back(mixed, classes);
+  regression.frame.missing = Missing::kError;  // refused
+  cases.emplace_back(mixed, regression);
+  cases.emplace_back("agent,x,y\na,1,2\na,2,3\na,3,7\n", options());
+
+  for (const auto& [text, o] : cases) {
+    write(text);
+    const std::string want = fitted_by(1, o);
+    for (int ranks : {2, 3, 8}) EXPECT_EQ(fitted_by(ranks, o), want) << ranks;
+    FitOptions threads = o;
+    threads.threads = 3;
+    EXPECT_EQ(fitted_by(2, threads), want);
+  }
+}
+
+TEST_F(FitTest, RanksShareOutcomesThatAreWeighed) {
+  std::string text = "agent,x,a,b\n", weights = "agent,a,b\n";
+  for (int i = 0; i < 20; ++i) {
+    weights += fmt::format("a{},{},{}\n", i, i % 3, 1 + i % 4);
+    for (int r = 0; r < 12; ++r)
+      text += fmt::format("a{},{},{},{}\n", i, r * 7 % 5, r * i % 11, (r + i) * 3 % 7);
+  }
+  write(text);
+  std::ofstream(folder + "/weights.csv") << weights;
+  FitOptions o = options();
+  o.frame.target = "";
+  o.frame.channels = {"a", "b"};
+  o.frame.weights = folder + "/weights.csv";
+  const std::string want = fitted_by(1, o);
+  EXPECT_NE(want.find("\"weights\""), std::string::npos) << want;
+  for (int ranks : {2, 3}) EXPECT_EQ(fitted_by(ranks, o), want) << ranks;
 }
 
 // The error on a row left out, by leverage, is that of a fit without the row.

@@ -9,16 +9,21 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/weights.h"
+#include "affpcl/fit/agents.h"
+#include "affpcl/fit/shared_tables.h"
+#include "affpcl/fit/together.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
 namespace {
 
 // Agents in the order of their names, those without a row left out.
-void settle_agents(RowAgents& agents, const std::vector<char>& keep, Frame& frame) {
-  std::vector<std::size_t> count(agents.names.size());
+void settle_agents(RowAgents& agents, const std::vector<char>& keep, Processes& processes,
+                   Frame& frame) {
+  std::vector<double> count(agents.names.size());
   for (std::size_t r = 0; r < keep.size(); ++r)
     if (keep[r] != 0) ++count[static_cast<std::size_t>(agents.of_row[r])];
+  add_up(processes, count);
   std::vector<std::size_t> order;
   for (std::size_t a = 0; a < count.size(); ++a)
     if (count[a] > 0) order.push_back(a);
@@ -37,6 +42,61 @@ void settle_agents(RowAgents& agents, const std::vector<char>& keep, Frame& fram
     frame.agents.push_back(agents.names[a]);
   }
   for (std::int32_t& a : agents.of_row) a = place[static_cast<std::size_t>(a)];
+}
+
+// Sends values of rows to the processes that own the rows' agents. There they are in the order in
+// which a process alone would have read them.
+class Delivery {
+ public:
+  Delivery(const std::vector<char>& keep, const RowAgents& agents, std::size_t count, Team& team)
+      : processes_(team.processes()), to_(static_cast<std::size_t>(processes_.count())) {
+    std::vector<std::vector<std::size_t>> for_rank(to_.size());
+    std::vector<std::size_t> owner(count);
+    for (std::size_t r = 0; r < to_.size(); ++r) {
+      const Leaves own = agents_in(team.own(agent_leaves(count), static_cast<int>(r)), count);
+      std::fill(owner.begin() + own.first, owner.begin() + own.last, r);
+    }
+    for (std::size_t r = 0; r < keep.size(); ++r)
+      if (keep[r] != 0) for_rank[owner[static_cast<std::size_t>(agents.of_row[r])]].push_back(r);
+    std::vector<double> sizes;
+    for (std::size_t r = 0; r < to_.size(); ++r) {
+      order_.insert(order_.end(), for_rank[r].begin(), for_rank[r].end());
+      sizes.push_back(static_cast<double>(to_[r] = for_rank[r].size()));
+    }
+    const std::vector<std::size_t> one(to_.size(), 1);
+    std::vector<double> from(to_.size());
+    processes_.exchange(sizes, one, one, from);
+    from_.assign(from.begin(), from.end());
+  }
+
+  std::size_t rows() const { return std::accumulate(from_.begin(), from_.end(), std::size_t{0}); }
+  template <class T>
+  void operator()(std::vector<T>& values) const {
+    std::vector<double> mine, theirs(rows());
+    mine.reserve(order_.size());
+    for (std::size_t r : order_) mine.push_back(static_cast<double>(values[r]));
+    std::vector<T>().swap(values);
+    processes_.exchange(mine, to_, from_, theirs);
+    values.assign(theirs.begin(), theirs.end());
+  }
+
+ private:
+  Processes& processes_;
+  std::vector<std::size_t> order_, to_, from_;  // rows by receiver; how many
+};
+
+// The kept rows of a process's own agents, whoever has read them.
+void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
+             RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
+  const Delivery delivery(keep, agents, count, team);
+  for (Column* c : features)
+    c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
+  for (std::size_t c = 0; c < target.numbers.size(); ++c)
+    delivery(tables.find(target.names[c])->numbers);
+  if (target.numbers.empty()) delivery(target.classes);
+  delivery(agents.of_row);
+  tables.rows = delivery.rows();
+  keep.assign(tables.rows, 1);
 }
 
 // The kept rows, agent after agent, each agent's as they came, or by time.
@@ -116,8 +176,9 @@ void arrange(std::vector<std::size_t>& rows, const RowAgents& agents, const Targ
 }
 
 // The targets of the rows, in their order, centred and scaled.
-void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Frame& frame) {
-  const bool classify = !target.classes.empty();
+void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
+                  const AgentRows& by_agent, Team& team, Frame& frame) {
+  const bool classify = target.numbers.empty();
   frame.channels = classify ? frame.encoding.channels() : target.numbers.size();
   if (classify)
     for (std::size_t r : rows) frame.classes.push_back(target.classes[r]);
@@ -127,7 +188,9 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
     const auto positive = static_cast<std::int32_t>(frame.channels == 1 ? 1 : c);
     for (std::size_t k = 0; k < rows.size(); ++k)
       y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
-    const Scale scale = standardise(y, rows.size());
+  }
+  for (std::size_t c = 0;
+       const Scale& scale : standardise(frame.Y, frame.channels, by_agent, team)) {
     if (!scale.varies())
       throw BadInput(
           fmt::format("{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
@@ -136,39 +199,63 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows, Fr
                           : "holds numbers whose squares are too large for a double"));
     frame.y_mean.push_back(scale.mean);
     frame.y_sd.push_back(scale.sd);
+    ++c;
   }
 }
 
 }  // namespace
 
-Frame build_frame(const FrameOptions& o) {
-  const std::vector<std::string> files = data_files(o.paths),
-                                 header = tables_header(files, o.beside);
-  Encoding encoding = begin_encoding(files, header, o);
-  Tables tables = read_tables(files, o.beside, columns_needed(header, o, encoding));
-  return build_frame(std::move(tables), std::move(encoding), o);
+Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
+
+Frame build_frame(const FrameOptions& o, Team& team) {
+  Processes& processes = team.processes();
+  std::vector<std::string> files, header;
+  Encoding encoding;
+  together(processes, [&] {
+    if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside);
+  });
+  from_the_first(processes, files);
+  from_the_first(processes, header);
+  together(processes, [&] { encoding = begin_encoding(files, header, o); });
+  Tables tables =
+      read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
+  return build_frame(std::move(tables), std::move(encoding), o, team);
 }
 
-Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o) {
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& o) {
+  return build_frame(std::move(tables), std::move(encoding), o, *serial_team());
+}
+
+Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& team) {
+  Processes& processes = team.processes();
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
   Encoding& encoding = frame.encoding = std::move(begun);
-  RowAgents agents = row_agents(tables, encoding.agent_column);
+  RowAgents agents;
+  together(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
   std::vector<char> keep(tables.rows, 1);
-  const Target target = encode_target(tables, o, encoding, keep, frame.notes);
-  const std::vector<Column*> features = feature_columns(tables, o, encoding);
-  strike_blanks(tables, features, o.missing, keep, frame.notes);
+  Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
+  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
+  strike_blanks(tables, features, o.missing, processes, keep, frame.notes);
 
-  settle_agents(agents, keep, frame);
+  settle_agents(agents, keep, processes, frame);
+  if (processes.count() > 1)
+    deliver(tables, features, target, agents, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o, frame);
-  frame.X = encode_features(tables, features, rows, encoding, frame.notes);
+  frame.all_rows = added_up(processes, frame.rows);
+  AgentRows agent_rows;
+  for (std::size_t i = 0; i <= frame.agents.size(); ++i)
+    agent_rows.first.push_back(frame.starts[i * kFolds]);
+  frame.X = encode_features(tables, features, rows, agent_rows, team, encoding, frame.notes);
   frame.d = encoding.dim();
-  set_outcomes(target, rows, frame);
+  set_outcomes(target, rows, agent_rows, team, frame);
   if (!o.weights.empty())
-    frame.theta =
-        read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
-                     o.channels, frame.agents, frame.files[0]);
+    together(processes, [&] {
+      frame.theta =
+          read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
+                       o.channels, frame.agents, frame.files[0]);
+    });
   return frame;
 }
 
@@ -181,15 +268,16 @@ double Frame::wanted(std::size_t agent, std::size_t row) const {
 
 Moments Frame::moments(std::size_t channel, int without, Team& team) const {
   using Matrix = Eigen::MatrixXd;
-  Moments m(agents.size(), d);
+  Moments m(agents.size(), d, own_agents(agents.size(), team));
   const auto D = static_cast<Eigen::Index>(d);
   const auto all = static_cast<Eigen::Index>(rows);
   const Eigen::Map<const Matrix> x(X.data(), all, D);
   const Eigen::Map<const Eigen::VectorXd> y(Y.data() + channel * rows, all);
-  team.each(static_cast<std::int64_t>(agents.size()), [&](std::int64_t agent, int) {
+  team.each(own_agents(agents.size(), team), [&](std::int64_t agent, int) {
     const auto i = static_cast<std::size_t>(agent);
-    Eigen::Map<Matrix> A(m.A.data() + i * d * d, D, D);
-    Eigen::Map<Eigen::VectorXd> b(m.b.data() + i * d, D);
+    const std::size_t held = m.at(i);
+    Eigen::Map<Matrix> A(m.A.data() + held * d * d, D, D);
+    Eigen::Map<Eigen::VectorXd> b(m.b.data() + held * d, D);
     const auto add = [&](std::size_t from, std::size_t to) {
       constexpr std::size_t kRows = 512;  // at a time: they stay in cache
       for (; from < to; from += kRows) {
@@ -198,8 +286,8 @@ Moments Frame::moments(std::size_t channel, int without, Team& team) const {
         const Matrix block = x.middleRows(at, count);
         A.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
         b.noalias() += block.transpose() * y.segment(at, count);
-        m.yy[i] += y.segment(at, count).squaredNorm();
-        m.rows[i] += static_cast<double>(count);
+        m.yy[held] += y.segment(at, count).squaredNorm();
+        m.rows[held] += static_cast<double>(count);
       }
     };
     if (without < 0) {

@@ -19,7 +19,10 @@ struct Frame {
   Encoding encoding;
   std::vector<std::string> files, agents;
   std::vector<std::string> notes;  // what was done that one should know, a sentence each
-  std::size_t rows = 0, d = 0, channels = 1;
+  // Several processes may share the rows: each has those of its own agents (fit/agents.h), and
+  // everything else is the same for all.
+  std::size_t rows = 0, all_rows = 0;
+  std::size_t d = 0, channels = 1;
   // Rows [begin(i, f), begin(i, f + 1)) are fold f of agent i.
   std::vector<std::size_t> starts;
   std::size_t begin(std::size_t agent, int fold) const {
@@ -43,7 +46,9 @@ struct Frame {
 };
 
 Frame build_frame(const FrameOptions& options);
+Frame build_frame(const FrameOptions& options, Team& team);
 // Of tables that are at hand, such as a program's arrays; the encoding says which column is what.
 Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options);
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options, Team& team);
 
 }  // namespace affpcl

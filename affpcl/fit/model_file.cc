@@ -304,6 +304,10 @@ std::string fit_summary_json(const FitResult& result) {
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
            {"notes", result.notes}};
+  all["manifest"]["ranks"] = result.ranks;
+  if (result.ranks > 1)
+    all["manifest"]["communication"] = {{"bytes_sent", result.bytes_sent},
+                                        {"seconds", result.communication_seconds}};
   Json spreads = Json::array();
   for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.spread));
   if (model.solver == Solver::kExact) all["spread"] = std::move(spreads);

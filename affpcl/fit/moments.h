@@ -7,20 +7,34 @@
 #include <span>
 #include <vector>
 
+#include "affpcl/math/sum_tree.h"
+
 namespace affpcl {
 
 struct Moments {
   Moments() = default;
   Moments(std::size_t agents, std::size_t dim)
-      : n(agents), d(dim), A(n * d * d), b(n * d), yy(n), rows(n) {}
+      : Moments(agents, dim, {0, static_cast<std::int64_t>(agents)}) {}
+  // What one of several processes holds: a run of all agents.
+  Moments(std::size_t agents, std::size_t dim, Leaves run)
+      : n(agents),
+        d(dim),
+        first(static_cast<std::size_t>(run.first)),
+        A(static_cast<std::size_t>(run.count()) * d * d),
+        b(static_cast<std::size_t>(run.count()) * d),
+        yy(static_cast<std::size_t>(run.count())),
+        rows(yy.size()) {}
 
   // A row of agent i.
   void add(std::size_t i, std::span<const double> x, double y);
-  double total_rows() const;
+  double total_rows() const;                                         // of those held
+  std::size_t at(std::size_t agent) const { return agent - first; }  // where it is held
+  std::size_t held() const { return rows.size(); }
 
   std::size_t n = 0, d = 0;
-  std::vector<double> A;  // [n][d][d], symmetric
-  std::vector<double> b;  // [n][d]
+  std::size_t first = 0;  // agent held
+  std::vector<double> A;  // [held][d][d], symmetric
+  std::vector<double> b;  // [held][d]
   std::vector<double> yy, rows;
 };
 

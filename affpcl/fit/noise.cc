@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/fit/agents.h"
+
 namespace affpcl {
 namespace {
 
@@ -24,9 +26,9 @@ Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 Vector log_likelihood(const Moments& m, const Learnt& learnt, std::size_t i) {
   const Decomposition& model = learnt.chosen.best;
   const auto d = index(m.d);
-  const Eigen::Map<const Matrix> A(m.A.data() + i * m.d * m.d, d, d),
+  const Eigen::Map<const Matrix> A(m.A.data() + m.at(i) * m.d * m.d, d, d),
       D(model.variances.D.data(), d, d);
-  const Eigen::Map<const Vector> b(m.b.data() + i * m.d, d), centre(model.centre.data(), d);
+  const Eigen::Map<const Vector> b(m.b.data() + m.at(i) * m.d, d), centre(model.centre.data(), d);
   const double widened = agent_posterior(learnt.moments, model, i).widened;
   const Eigen::SelfAdjointEigenSolver<Matrix> spread(widened * D);
   const Matrix L = spread.eigenvectors() *
@@ -35,12 +37,12 @@ Vector log_likelihood(const Moments& m, const Learnt& learnt, std::size_t i) {
   const Eigen::ArrayXd e = eigen.eigenvalues().array().max(0.0);
   const Eigen::ArrayXd c2 =
       (eigen.eigenvectors().transpose() * L.transpose() * (b - A * centre)).array().square();
-  const double rr = std::max(0.0, m.yy[i] - 2 * b.dot(centre) + centre.dot(A * centre));
+  const double rr = std::max(0.0, m.yy[m.at(i)] - 2 * b.dot(centre) + centre.dot(A * centre));
   Vector out(2 * kReach + 1);
   for (int k = -kReach; k <= kReach; ++k) {
     const double s2 = model.variances.s2 * std::exp(k * kStep);
     const double square = std::max(0.0, rr - (c2 / (s2 + e)).sum()) / s2;
-    out[k + kReach] = -0.5 * (square + (m.rows[i] - static_cast<double>(m.d)) * std::log(s2) +
+    out[k + kReach] = -0.5 * (square + (m.rows[m.at(i)] - static_cast<double>(m.d)) * std::log(s2) +
                               (s2 + e).log().sum());
   }
   return out;
@@ -54,10 +56,11 @@ Eigen::ArrayXd log_prior(const Eigen::ArrayXd& at, double mean, double variance)
 
 Moments divided(const Moments& m, const std::vector<double>& by) {
   Moments out = m;
-  for (std::size_t i = 0; i < m.n; ++i) {
-    for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= by[i];
-    for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= by[i];
-    out.yy[i] /= by[i];
+  for (std::size_t i = 0; i < m.held(); ++i) {
+    const double factor = by[m.first + i];
+    for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= factor;
+    for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= factor;
+    out.yy[i] /= factor;
   }
   return out;
 }
@@ -66,35 +69,37 @@ Moments divided(const Moments& m, const std::vector<double>& by) {
 
 std::vector<double> noise_factors(const Moments& m, const Learnt& learnt, Team& team) {
   if (m.n < 2) return {};
-  Matrix likelihood(2 * kReach + 1, index(m.n));  // a column an agent
-  team.each(static_cast<std::int64_t>(m.n), [&](std::int64_t i, int) {
-    likelihood.col(i) = log_likelihood(m, learnt, static_cast<std::size_t>(i));
+  Matrix likelihood(2 * kReach + 1, index(m.held()));  // a column an agent
+  team.each(own_agents(m.n, team), [&](std::int64_t agent, int) {
+    const auto i = static_cast<std::size_t>(agent);
+    likelihood.col(index(m.at(i))) = log_likelihood(m, learnt, i);
   });
   const Eigen::ArrayXd at =
       kStep * Eigen::ArrayXd::LinSpaced(2 * kReach + 1, -double{kReach}, double{kReach});
   const Eigen::ArrayXd factor = at.exp();
-  const double same = likelihood.row(kReach).sum();
+  AgentSum total(3, m.n, team);
+  const double same =
+      total([&](std::size_t i, double* out) { out[0] += likelihood(kReach, index(m.at(i))); })[0];
   const auto n = static_cast<double>(m.n);
   double mean = 0, variance = 0.25, evidence = 0;
-  std::vector<double> factors(m.n);
+  std::vector<double> factors(m.n, 1.0);
   for (int round = 0; round < kRounds; ++round) {
     const Eigen::ArrayXd prior = log_prior(at, mean, variance);
-    double sum = 0, square = 0;
-    evidence = 0;
-    for (Eigen::Index i = 0; i < likelihood.cols(); ++i) {
-      const Eigen::ArrayXd joint = likelihood.col(i).array() + prior;
+    const double* const sums = total([&](std::size_t i, double* out) {
+      const Eigen::ArrayXd joint = likelihood.col(index(m.at(i))).array() + prior;
       const double top = joint.maxCoeff();
       Eigen::ArrayXd weight = (joint - top).exp();
-      const double total = weight.sum();
-      weight /= total;
-      evidence += top + std::log(total);
-      sum += (weight * at).sum();
-      square += (weight * at.square()).sum();
-      factors[static_cast<std::size_t>(i)] = (weight * factor).sum();
-    }
+      const double all = weight.sum();
+      weight /= all;
+      out[0] += top + std::log(all);
+      out[1] += (weight * at).sum();
+      out[2] += (weight * at.square()).sum();
+      factors[i] = (weight * factor).sum();
+    });
     const double old_mean = mean, old_variance = variance;
-    mean = sum / n;
-    variance = std::max(kStep * kStep / 4, square / n - mean * mean);
+    evidence = sums[0];
+    mean = sums[1] / n;
+    variance = std::max(kStep * kStep / 4, sums[2] / n - mean * mean);
     if (std::abs(mean - old_mean) < kStill && std::abs(variance - old_variance) < kStill) break;
   }
   if (evidence - same < std::max(kClear, std::log(n) / 2)) return {};
@@ -116,7 +121,7 @@ Learnt decompose_with_noise(const Moments& moments, const DecompositionOptions& 
     double moved = 0;
     for (std::size_t i = 0; i < moments.n; ++i)
       moved = std::max(moved, std::abs(std::log(factors[i] / learnt.noise[i])));
-    if (moved < kNear) break;
+    if (!team.processes().any(moved >= kNear)) break;
     learnt.noise = factors;
     learnt.moments = divided(moments, factors);
     const Variances near = learnt.chosen.best.variances;

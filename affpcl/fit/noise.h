@@ -14,7 +14,7 @@ namespace affpcl {
 struct Learnt {
   Chosen chosen;
   Moments moments;            // those that chosen.best is of: divided by noise
-  std::vector<double> noise;  // s_i^2 / s^2, by agent
+  std::vector<double> noise;  // s_i^2 / s^2, by agent; right for those whose moments are here
 };
 Learnt decompose_with_noise(const Moments& moments, const DecompositionOptions& options,
                             Team& team);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "affpcl/fit/agents.h"
+
 namespace affpcl {
 
 using Matrix = Eigen::MatrixXd;
@@ -12,18 +14,19 @@ using Vector = Eigen::VectorXd;
 
 Ridge fit_ridge(const Moments& m, std::size_t agent) {
   const auto d = static_cast<Eigen::Index>(m.d);
-  const double n = m.rows[agent];
+  const std::size_t at = m.at(agent);
+  const double n = m.rows[at];
   Ridge r;
   r.x.assign(m.d, 0.0);
   r.inverse.assign(m.d * m.d, 0.0);
   if (n == 0) return r;
-  const Eigen::Map<const Matrix> A(m.A.data() + agent * m.d * m.d, d, d);
-  const Eigen::Map<const Vector> b(m.b.data() + agent * m.d, d);
+  const Eigen::Map<const Matrix> A(m.A.data() + at * m.d * m.d, d, d);
+  const Eigen::Map<const Vector> b(m.b.data() + at * m.d, d);
   const Vector mean = A.col(0).tail(d - 1) / n;
   const double mean_y = b[0] / n;
   const Matrix S = A.bottomRightCorner(d - 1, d - 1) - n * mean * mean.transpose();
   const Vector s = b.tail(d - 1) - n * mean_y * mean;
-  const double syy = std::max(0.0, m.yy[agent] - n * mean_y * mean_y);
+  const double syy = std::max(0.0, m.yy[at] - n * mean_y * mean_y);
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(S);
   const Vector e = eigen.eigenvalues().cwiseMax(0.0);
   const Vector c = eigen.eigenvectors().transpose() * s;
@@ -59,14 +62,21 @@ Ridge fit_ridge(const Moments& m, std::size_t agent) {
   return r;
 }
 
-Moments pooled(const Moments& m) {
-  Moments all(1, m.d);
-  for (std::size_t i = 0; i < m.n; ++i) {
-    for (std::size_t j = 0; j < m.d * m.d; ++j) all.A[j] += m.A[i * m.d * m.d + j];
-    for (std::size_t j = 0; j < m.d; ++j) all.b[j] += m.b[i * m.d + j];
-    all.yy[0] += m.yy[i];
-    all.rows[0] += m.rows[i];
-  }
+Moments pooled(const Moments& m, Team& team) {
+  const std::size_t d = m.d, dd = d * d;
+  AgentSum sum(dd + d + 2, m.n, team);
+  const double* const total = sum([&](std::size_t agent, double* out) {
+    const std::size_t i = m.at(agent);
+    for (std::size_t j = 0; j < dd; ++j) out[j] += m.A[i * dd + j];
+    for (std::size_t j = 0; j < d; ++j) out[dd + j] += m.b[i * d + j];
+    out[dd + d] += m.yy[i];
+    out[dd + d + 1] += m.rows[i];
+  });
+  Moments all(1, d);
+  all.A.assign(total, total + dd);
+  all.b.assign(total + dd, total + dd + d);
+  all.yy[0] = total[dd + d];
+  all.rows[0] = total[dd + d + 1];
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "affpcl/fit/moments.h"
+#include "affpcl/runtime/team.h"
 
 namespace affpcl {
 
@@ -20,6 +21,6 @@ struct Ridge {
 Ridge fit_ridge(const Moments& moments, std::size_t agent);
 
 // The moments of all agents together.
-Moments pooled(const Moments& moments);
+Moments pooled(const Moments& moments, Team& team);
 
 }  // namespace affpcl

@@ -148,7 +148,7 @@ void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitR
     (a.verdict == Outcome::kGained ? result.gained
      : a.verdict == Outcome::kLost ? result.lost
                                    : result.even)++;
-    const std::size_t own = frame.agent_rows(i);
+    const std::size_t own = result.model.agents[i].rows;
     if (own == 1) {
       a.why = "one row: the centre's model, moved by that row; no interval";
     } else if (result.model.agents[i].kind != Kind::kPersonalised) {

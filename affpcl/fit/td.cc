@@ -76,6 +76,7 @@ Frame frame_of(const TdLog& log) {
     frame.rows += at(log.rows(i));
     for (int fold = 0; fold < kFolds; ++fold) frame.starts.push_back(frame.rows);
   }
+  frame.all_rows = frame.rows;
   return frame;
 }
 

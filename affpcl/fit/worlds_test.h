@@ -24,7 +24,7 @@ struct TableWorld {
 
   Frame frame() const {
     Frame f;
-    f.rows = agents * rows;
+    f.rows = f.all_rows = agents * rows;
     f.d = columns + 1;
     f.encoding.target = "y";
     f.X.assign(f.d * f.rows, 1.0);

@@ -19,6 +19,10 @@ class Processes {
   // Everybody's numbers, in the order of the ranks, to everybody. counts[r] numbers come from r.
   virtual void share(std::span<const double> mine, std::span<const std::size_t> counts,
                      std::span<double> all);
+  // Numbers for each process, in the order of the ranks: to[r] of `mine` go to r, and from[r] of
+  // `all` come from it.
+  virtual void exchange(std::span<const double> mine, std::span<const std::size_t> to,
+                        std::span<const std::size_t> from, std::span<double> all);
   // Whether it is true for anybody.
   virtual bool any(bool mine) { return mine; }
   // The first process's numbers, to everybody.

@@ -15,8 +15,7 @@ class Serial final : public Team {
  public:
   using Team::Team;
   int workers() const override { return 1; }
-  void each(std::int64_t leaves, Work work) override {
-    const Leaves mine = own(leaves);
+  void each(Leaves mine, Work work) override {
     for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
   }
 };
@@ -36,8 +35,7 @@ class Threads final : public Team {
   }
   int workers() const override { return workers_; }
 
-  void each(std::int64_t leaves, Work work) override {
-    const Leaves mine = own(leaves);
+  void each(Leaves mine, Work work) override {
     if (mine.count() <= 1) {  // nothing to share: let the others sleep
       for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
       return;

@@ -18,9 +18,13 @@ class Team {
   explicit Team(Processes& processes) : processes_(processes) {}
   virtual ~Team() = default;
   virtual int workers() const = 0;  // of this process
-  // work(leaf, worker) for every leaf of this process. The first exception of any worker is
-  // rethrown here.
-  virtual void each(std::int64_t leaves, FunctionRef<void(std::int64_t, int)> work) = 0;
+  // work(item, worker) for every item of a run, by the workers of this process. The first exception
+  // of any of them is rethrown here.
+  virtual void each(Leaves run, FunctionRef<void(std::int64_t, int)> work) = 0;
+  // The same for every leaf of this process.
+  void each(std::int64_t leaves, FunctionRef<void(std::int64_t, int)> work) {
+    each(own(leaves), work);
+  }
 
   Processes& processes() const { return processes_; }
   Leaves own(std::int64_t leaves) const { return own(leaves, processes_.rank()); }

@@ -113,6 +113,24 @@ TEST(Team, RanksAndTheirThreadsTakeEveryLeafOnce) {
     }
 }
 
+TEST(Processes, AnExchangeBringsEverybodyTheirs) {
+  for (int ranks : {1, 2, 5})
+    Ranks::run(ranks, [&](Processes& processes) {
+      // From r to t go r + t numbers, each 100 r + t.
+      const int me = processes.rank();
+      std::vector<double> mine, want;
+      std::vector<std::size_t> counts;
+      for (int r = 0; r < ranks; ++r) {
+        counts.push_back(static_cast<std::size_t>(me + r));
+        mine.insert(mine.end(), counts.back(), 100 * me + r);
+        want.insert(want.end(), counts.back(), 100 * r + me);
+      }
+      std::vector<double> got(want.size());
+      processes.exchange(mine, counts, counts, got);
+      if (got != want) ADD_FAILURE() << "rank " << me << " of " << ranks;
+    });
+}
+
 TEST(TeamSum, HasTheSameBitsForAnyRanksAndThreads) {
   for (std::int64_t leaves : {1, 2, 3, 11, 64, 129}) {
     const auto fill = [](std::int64_t leaf, int, double* numbers) {

@@ -44,6 +44,27 @@ class Mpi final : public Processes {
     sent(mine.size() * static_cast<std::size_t>(count_ - 1));
   }
 
+  void exchange(std::span<const double> mine, std::span<const std::size_t> to,
+                std::span<const std::size_t> from, std::span<double> all) override {
+    const Clock clock(*this);
+    std::vector<MPI_Request> under_way;
+    const auto each = [&](std::span<double> numbers, std::span<const std::size_t> counts, auto f) {
+      std::size_t start = 0;
+      for (int r = 0; r < count_; ++r) {
+        const std::size_t size = counts[static_cast<std::size_t>(r)];
+        in_pieces(numbers.subspan(start, size), [&](double* p, int n) {
+          under_way.emplace_back();
+          f(p, n, MPI_DOUBLE, r, 0, MPI_COMM_WORLD, &under_way.back());
+        });
+        start += size;
+      }
+    };
+    each(all, from, MPI_Irecv);
+    each({const_cast<double*>(mine.data()), mine.size()}, to, MPI_Isend);
+    MPI_Waitall(as_int(under_way.size()), under_way.data(), MPI_STATUSES_IGNORE);
+    sent(mine.size() - to[static_cast<std::size_t>(rank_)]);
+  }
+
   bool any(bool mine) override {
     const Clock clock(*this);
     int one = mine ? 1 : 0, found = 0;
