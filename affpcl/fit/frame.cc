@@ -67,28 +67,30 @@ class Delivery {
     std::vector<double> from(to_.size());
     processes_.exchange(sizes, one, one, from);
     from_.assign(from.begin(), from.end());
+    mine_.reserve(order_.size());
+    theirs_.resize(rows());
   }
 
   std::size_t rows() const { return std::accumulate(from_.begin(), from_.end(), std::size_t{0}); }
+  // Room once taken is kept: a column freed and taken again would leave a hole in memory.
   template <class T>
-  void operator()(std::vector<T>& values) const {
-    std::vector<double> mine, theirs(rows());
-    mine.reserve(order_.size());
-    for (std::size_t r : order_) mine.push_back(static_cast<double>(values[r]));
-    std::vector<T>().swap(values);
-    processes_.exchange(mine, to_, from_, theirs);
-    values.assign(theirs.begin(), theirs.end());
+  void operator()(std::vector<T>& values) {
+    mine_.clear();
+    for (std::size_t r : order_) mine_.push_back(static_cast<double>(values[r]));
+    processes_.exchange(mine_, to_, from_, theirs_);
+    values.assign(theirs_.begin(), theirs_.end());
   }
 
  private:
   Processes& processes_;
   std::vector<std::size_t> order_, to_, from_;  // rows by receiver; how many
+  std::vector<double> mine_, theirs_;           // one column on its way
 };
 
 // The kept rows of a process's own agents, whoever has read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
              RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
-  const Delivery delivery(keep, agents, count, team);
+  Delivery delivery(keep, agents, count, team);
   for (Column* c : features)
     c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
   for (std::size_t c = 0; c < target.numbers.size(); ++c)
