@@ -3,7 +3,7 @@ import os, re, shutil, signal, subprocess, sys, time
 from _harness import affpcl, run, tmp
 
 mpirun = shutil.which('mpirun')
-if mpirun is None or 'without MPI' in run('run', 'x.toml', '--mpi').stderr:
+if mpirun is None or 'without MPI' in run('reproduce', 'fig-specific', '--set', 'run.steps=1', '--mpi').stderr:
     print('skipped: no MPI; tools/setup mpi installs it')
     sys.exit(77)
 
