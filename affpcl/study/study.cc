@@ -124,6 +124,9 @@ class Runner {
     return static_cast<double>(spec.run.steps) * static_cast<double>(spec.methods.size()) *
            static_cast<double>(agents_hint(spec) + 50);
   }
+  double share_of_task(const Running& r, std::int64_t steps) const {
+    return cost(spec_of(r.task)) * static_cast<double>(steps) / static_cast<double>(r.steps);
+  }
   bool flagged() const {
     return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
@@ -259,7 +262,7 @@ class Runner {
       const std::int64_t steps = r.run->step() - before;
       left -= steps;
       const std::lock_guard lock(mutex_);
-      done_ += cost(spec_of(r.task)) * static_cast<double>(steps) / static_cast<double>(r.steps);
+      done_ += share_of_task(r, steps);
       if (options_.progress && processes_.first()) options_.progress(std::min(1.0, done_ / work_));
       if (!r.run->done() && r.run->step() < until) return false;  // stopped
     }
@@ -392,7 +395,11 @@ class Runner {
     if (team.processes().first()) r->distance = distances(*r->problem);
     if (team.processes().count() > 1) r->problem->keep(r->run->first_block(), r->run->last_block());
     if (trace_) trace_->follow(*r->run, run.replicate, n);
-    if (const auto state = begun_.find(task); state != begun_.end()) r->run->load(state->second);
+    if (const auto state = begun_.find(task); state != begun_.end()) {
+      r->run->load(state->second);
+      const std::lock_guard lock(mutex_);
+      done_ += share_of_task(*r, r->run->step());
+    }
     return r;
   }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -474,6 +475,28 @@ TEST_F(StudyTrace, IsRefusedWhereItMakesNoSense) {
   EXPECT_NE(complaint(study(), options(1, nullptr, {}, "/nowhere/t.csv")).find("/nowhere/t.csv"),
             std::string::npos);
   EXPECT_TRUE(read().empty());
+}
+
+// A resumed study does not begin anew what was under way: its progress starts where it had stopped.
+TEST(StudyResumed, GoesOnWithinAReplicate) {
+  const Study s = study({"run.replicates=1", "run.steps=100"});
+  const std::string folder = ::testing::TempDir() + "affpcl_resumed";
+  std::filesystem::remove_all(folder);
+  std::atomic<bool> stop{false};
+  StudyOptions o = options(1, &stop, [&](double share) { stop = share > 0.6; });
+  o.checkpoint = folder;
+  EXPECT_FALSE(run_study(s, o).complete);
+  std::vector<double> shares;
+  StudyOptions again = options(1, nullptr, [&](double share) { shares.push_back(share); });
+  again.checkpoint = folder;
+  again.resume = true;
+  const StudyResult r = run_study(s, again);
+  EXPECT_TRUE(r.complete);
+  ASSERT_FALSE(shares.empty());
+  EXPECT_GT(shares.front(), 0.6);
+  EXPECT_NEAR(shares.back(), 1, 1e-12);
+  EXPECT_EQ(core(s, r), core(s, run(s)));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
