@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
@@ -42,6 +43,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
       team_(team),
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
+      every_((options_.steps + options_.curve_points - 1) / options_.curve_points),
       more_(static_cast<int>(problem.more_errors().size())) {
   const Leaves own = team_.own(leaves_);
   const std::int64_t all_blocks = blocks_of(shape_.agents);
@@ -76,8 +78,9 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     m.tail = store(1);
     m.more = store(more_);
     if (options_.iterate != RunOptions::Iterate::kLast) m.averaged = store(shape_.d);
-    m.total = TeamSum(static_cast<std::size_t>(m.sum.size()), workers);
-    m.error_total = TeamSum(1 + options_.curve_agents.size(), workers);
+    const std::size_t errors = 1 + options_.curve_agents.size();
+    m.total = TeamSum(static_cast<std::size_t>(m.sum.size()) + errors, workers);
+    m.error_total = TeamSum(errors, workers);
     m.record.sent = m.sum.size();
     m.record.published = algorithm.published_traffic();
     m.record.agents.resize(options_.curve_agents.size());
@@ -108,11 +111,12 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
       Group g{method.period, method.batch, method.last, {}, {}, {}, {}, {}};
       problem_.declare(g.world, g.sample);
       g.worlds = store(g.world.rows());
-      g.samples = store(g.period * g.batch * (g.sample.rows() + shape_.d));
       group = groups_.insert(groups_.end(), std::move(g));
     }
     group->members.push_back(i);
   }
+  for (Group& g : groups_)
+    g.samples = store((g.two() ? 2 : 1) * g.samples_of_a_round() * (g.sample.rows() + shape_.d));
 
   // The scale against which divergence is judged: the mean of |x*|^2, or 1 if all are 0.
   if (const Truth* truth = problem_.truth()) {
@@ -134,8 +138,9 @@ In Run::scored(const Member& member, std::int64_t block) const {
   return member.method.algorithm->solution(member.agents.block(block), centre_of(member));
 }
 
-Batch Run::batch_of(const Group& group, std::int64_t block, int steps) const {
-  return {.p = group.samples.block(block).p,
+Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int steps) const {
+  const std::int64_t rows = group.samples_of_a_round() * (group.sample.rows() + shape_.d);
+  return {.p = group.samples.block(block).p + (group.two() ? at % 2 * rows * kLanes : 0),
           .state_rows = group.sample.rows(),
           .d = shape_.d,
           .steps = steps,
@@ -144,104 +149,128 @@ Batch Run::batch_of(const Group& group, std::int64_t block, int steps) const {
           .last = group.last};
 }
 
-void Run::draw(Group& group, int steps) {
-  const Member& acting = members_[group.members.front()];
+Round Run::context(const Member& m, std::int64_t at, int steps, int worker, int agents) {
+  Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+  scratch.clear(agents);
+  return {problem_, m.method.step, at, steps, scratch, {options_.seed, options_.replicate, 0}};
+}
+
+void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const {
+  const Agents world = group.worlds.block(block);
+  const Batch batch = batch_of(group, block, at, steps);
+  Draw draw{{options_.seed, options_.replicate, 0}, {}};
+  if (shape_.acts) {
+    const Member& acting = members_[group.members.front()];
+    draw.acting = acting.method.algorithm->solution(acting.agents.block(block), centre_of(acting));
+  }
+  for (int k = 0; k < steps; ++k)
+    for (int m = 0; m < batch.samples(k); ++m) {
+      draw.key.step = static_cast<std::uint32_t>((at + k) * group.batch + m);
+      const In s = batch.s(k, m), own = batch.b(k, m);
+      problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows});
+      problem_.objective(world.lanes, s, {const_cast<double*>(own.p), own.rows});
+    }
+}
+
+void Run::draw_all(const Group& group, std::int64_t at, int steps) {
   team_.each(leaves_, [&](std::int64_t leaf, int) {
-    blocks(leaf, [&](std::int64_t b) {
-      const Agents world = group.worlds.block(b);
-      const Batch batch = batch_of(group, b, steps);
-      Draw draw{{options_.seed, options_.replicate, 0}, {}};
-      if (shape_.acts)
-        draw.acting = acting.method.algorithm->solution(acting.agents.block(b), centre_of(acting));
-      for (int k = 0; k < steps; ++k)
-        for (int m = 0; m < batch.samples(k); ++m) {
-          draw.key.step = static_cast<std::uint32_t>((step_ + k) * group.batch + m);
-          const In s = batch.s(k, m), own = batch.b(k, m);
-          problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows});
-          problem_.objective(world.lanes, s, {const_cast<double*>(own.p), own.rows});
-        }
-    });
+    blocks(leaf, [&](std::int64_t b) { draw(group, at, steps, b); });
   });
 }
 
-void Run::round(Group& group, Member& m, int steps) {
-  const double start = now();
+void Run::contribute(const Group& group, const Member& m, std::int64_t at, int steps,
+                     std::int64_t block, int worker, double* numbers) {
+  if (!group.shared()) draw(group, at, steps, block);
+  const Agents agents = m.agents.block(block);
+  m.method.algorithm->contribute(context(m, at, steps, worker, agents.lanes.count),
+                                 batch_of(group, block, at, steps), agents, centre_of(m),
+                                 Message(numbers, agents.lanes));
+}
+
+void Run::update(const Group& group, const Member& m, int steps, std::int64_t present,
+                 std::int64_t block, int worker) {
   const Algorithm& algorithm = *m.method.algorithm;
-  const Centre centre = centre_of(m);
-  const Mean mean{m.mean.data()};
-  const std::int64_t present = problem_.count_present((step_ + steps) * group.batch - 1);
-  const auto context = [&](int worker, int agents = kLanes) {
-    Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
-    scratch.clear(agents);
-    return Round{problem_, m.method.step, step_,
-                 steps,    scratch,       {options_.seed, options_.replicate, 0}};
-  };
+  const Agents agents = m.agents.block(block);
+  const Round round = context(m, step_, steps, worker, agents.lanes.count);
+  const Out all = agents[{0, m.agent.rows()}];
+  const bool rests = present < shape_.agents && algorithm.rests();
+  const Out before = round.scratch.rows(rests ? all.rows : 0);
+  if (rests) copy(all, before);
+  algorithm.update(round, batch_of(group, block, step_, steps), agents, centre_of(m),
+                   {m.mean.data()});
+  if (rests) restore_absent(agents.lanes, before, all);
+}
 
-  if (m.sum.size() > 0) {
-    const double* total =
-        m.total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
-          blocks(leaf, [&](std::int64_t b) {
-            const Agents agents = m.agents.block(b);
-            algorithm.contribute(context(worker, agents.lanes.count), batch_of(group, b, steps),
-                                 agents, centre, Message(numbers, agents.lanes));
-          });
-        });
-    kernels::multiply(total, 1 / static_cast<double>(present), m.mean.size(), m.mean.data());
-    algorithm.centre(context(0), mean, centre);
-  }
-
-  // lem:step weighs iterate tau by tau + t0; polyak starts anew at the half.
-  const std::int64_t at = step_ + steps;
-  double share = 1;
+// lem:step weighs iterate tau by tau + t0; polyak starts anew at the half.
+double Run::newest_share(Member& m, std::int64_t at) const {
   if (options_.iterate == RunOptions::Iterate::kWeighted) {
     const Schedule& schedule = m.method.step.agent.schedule;
     const double t0 = schedule.kind == Schedule::Kind::kDiminishing ? schedule.t0 : 1;
     if (m.progress[kWeight] == 0) m.progress[kWeight] = t0;  // the start, tau = 0
     m.progress[kWeight] += static_cast<double>(at) + t0;
-    share = (static_cast<double>(at) + t0) / m.progress[kWeight];
-  } else if (options_.iterate == RunOptions::Iterate::kPolyak && at > options_.steps / 2) {
-    share = 1 / ++m.progress[kWeight];
+    return (static_cast<double>(at) + t0) / m.progress[kWeight];
+  }
+  if (options_.iterate == RunOptions::Iterate::kPolyak && at > options_.steps / 2)
+    return 1 / ++m.progress[kWeight];
+  return 1;
+}
+
+void Run::average(const Member& m, double share, std::int64_t block) const {
+  const In x = m.method.algorithm->solution(m.agents.block(block), centre_of(m));
+  const Out average = m.averaged.block(block)[{0, shape_.d}];
+  for (int r = 0; r < shape_.d; ++r)
+    for (int l = 0; l < kLanes; ++l) average.row(r)[l] += share * (x.at(r, l) - average.row(r)[l]);
+}
+
+void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker, double* errors) {
+  const Lanes lanes = lanes_of(block, shape_.agents);
+  const In x = scored(m, block);
+  const Out error = m.error.block(block)[kOneRow];
+  problem_.error(lanes, x, error);
+  if (at > options_.steps - options_.tail) {
+    add_scaled(m.tail.block(block)[kOneRow], 1, error);
+    if (more_ > 0) {
+      const Out more = scratch_[static_cast<std::size_t>(worker)].rows(more_);
+      problem_.more_errors(lanes, x, more);
+      add_scaled(m.more.block(block)[{0, more_}], 1, more);
+    }
+  }
+  errors[0] += kernels::lane_sum(error.p, lanes.count);
+  for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
+    if (const std::int64_t agent = options_.curve_agents[i]; agent / kLanes == block)
+      errors[1 + i] = error.p[agent % kLanes];
+}
+
+// One sweep over the agents is enough where the round after this one is known to come: a block that
+// has been updated contributes to the next sum while it is at hand, and both sums are one.
+void Run::round(Group& group, Member& m, int steps, bool goes_on) {
+  const std::int64_t at = step_ + steps, present = problem_.count_present(at * group.batch - 1);
+  const bool sums = m.sum.size() > 0, ahead = goes_on && sums;
+  if (sums) {
+    const double* sum = std::exchange(m.ahead, nullptr);
+    if (sum == nullptr)
+      sum = m.total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
+        blocks(leaf,
+               [&](std::int64_t b) { contribute(group, m, step_, steps, b, worker, numbers); });
+      });
+    kernels::multiply(sum, 1 / static_cast<double>(present), m.mean.size(), m.mean.data());
+    m.method.algorithm->centre(context(m, step_, steps, 0, kLanes), {m.mean.data()}, centre_of(m));
   }
 
-  const bool scored_problem = problem_.truth() != nullptr;
-  const bool in_tail = at > options_.steps - options_.tail;
-  const double* sum =
-      m.error_total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
+  const double share = newest_share(m, at);
+  const int errors_at = ahead ? m.sum.size() : 0;
+  const double* sum = (ahead ? m.total : m.error_total)(
+      team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
         blocks(leaf, [&](std::int64_t b) {
-          const Agents agents = m.agents.block(b);
-          const Round round = context(worker, agents.lanes.count);
-          const Out all = agents[{0, m.agent.rows()}];
-          const bool rests = present < shape_.agents && algorithm.rests();
-          const Out before = round.scratch.rows(rests ? all.rows : 0);
-          if (rests) copy(all, before);
-          algorithm.update(round, batch_of(group, b, steps), agents, centre, mean);
-          if (rests) restore_absent(agents.lanes, before, all);
-          if (options_.iterate != RunOptions::Iterate::kLast) {
-            const In x = algorithm.solution(agents, centre);
-            const Out average = m.averaged.block(b)[{0, shape_.d}];
-            for (int r = 0; r < shape_.d; ++r)
-              for (int l = 0; l < kLanes; ++l)
-                average.row(r)[l] += share * (x.at(r, l) - average.row(r)[l]);
-          }
-          if (!scored_problem) return;
-          const Out error = m.error.block(b)[kOneRow];
-          problem_.error(agents.lanes, scored(m, b), error);
-          if (in_tail) {
-            add_scaled(m.tail.block(b)[kOneRow], 1, error);
-            if (more_ > 0) {
-              const Out more = scratch_[static_cast<std::size_t>(worker)].rows(more_);
-              problem_.more_errors(agents.lanes, scored(m, b), more);
-              add_scaled(m.more.block(b)[{0, more_}], 1, more);
-            }
-          }
-          numbers[0] += kernels::lane_sum(error.p, agents.lanes.count);
-          for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
-            if (const std::int64_t agent = options_.curve_agents[i]; agent / kLanes == b)
-              numbers[1 + i] = error.p[agent % kLanes];
+          if (!sums && !group.shared()) draw(group, step_, steps, b);
+          update(group, m, steps, present, b, worker);
+          if (options_.iterate != RunOptions::Iterate::kLast) average(m, share, b);
+          if (problem_.truth() != nullptr) score(m, at, b, worker, numbers + errors_at);
+          if (ahead) contribute(group, m, at, steps, b, worker, numbers);
         });
       });
-  record(m, at, sum);
-  m.progress[kSeconds] += now() - start;
+  if (ahead) m.ahead = sum;
+  record(m, at, sum + errors_at);
 }
 
 // Who has no sample takes no step.
@@ -266,11 +295,10 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
     m.progress[kTailX] += xc.p != nullptr ? distance2(xc, truth.xc) : none;
     m.progress[kTailTheta] += thetac.p != nullptr ? distance2(thetac, truth.thetac) : none;
   }
-  // Rounds that end at (or first after) a multiple of `every` are kept, and the last.
-  const std::int64_t every = (options_.steps + options_.curve_points - 1) / options_.curve_points;
+  // Rounds that end at (or first after) a multiple of every_ are kept, and the last.
   const std::int64_t last =
       m.record.steps.empty() ? 0 : static_cast<std::int64_t>(m.record.steps.back());
-  if (at / every == last / every && at < options_.steps) return;
+  if (at / every_ == last / every_ && at < options_.steps) return;
   m.record.steps.push_back(static_cast<double>(at));
   m.record.curve.push_back(mse);
   for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
@@ -280,21 +308,36 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
 void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
   until = std::min(until, options_.steps);
   // All groups keep step: a group's round covers its period, and is due when the clock reaches it.
+  // A run can be saved, or watched, only where no round has begun: rounds of one step look ahead.
   const auto stopped = [&] {
     return stop != nullptr && team_.processes().any(stop->load(std::memory_order_relaxed));
   };
-  while (step_ < until && !stopped()) {
+  double clock = now();  // when the last thing ended
+  const auto took = [&] {
+    const double before = clock;
+    return (clock = now()) - before;
+  };
+  bool begun = false;  // this step's rounds
+  while (step_ < until && (begun || !stopped())) {
+    const bool goes_on = step_ + 1 < until && !watcher_ && !stopped();
     for (Group& group : groups_) {
       if (step_ % group.period != 0) continue;
       const int steps =
           static_cast<int>(std::min<std::int64_t>(group.period, options_.steps - step_));
-      draw(group, steps);
+      const bool ahead = goes_on && group.period == 1;
+      if (group.shared()) {
+        if (!begun || group.period > 1) draw_all(group, step_, steps);
+        if (ahead) draw_all(group, step_ + 1, steps);
+        took();
+      }
       for (std::size_t i : group.members) {
         if (members_[i].progress[kDivergedAt] > 0) continue;
-        round(group, members_[i], steps);
-        if (watcher_) watcher_(i, step_ + steps);
+        round(group, members_[i], steps, ahead);
+        members_[i].progress[kSeconds] += took();
+        if (watcher_) watcher_(i, step_ + steps), took();
       }
     }
+    begun = goes_on;
     ++step_;
   }
 }

@@ -117,7 +117,8 @@ class Run {
     SumLayout sum;
     Store agents, averaged, error, tail, more;
     Buffer shared, mean;
-    TeamSum total, error_total;
+    TeamSum total, error_total;     // the round's sum and then the errors; the errors alone
+    const double* ahead = nullptr;  // total's sum, where the next round's is made already
     Record record;
     std::array<double, kProgress> progress{};
   };
@@ -126,14 +127,30 @@ class Run {
     std::vector<std::size_t> members;
     Layout world, sample;
     Store worlds, samples;
+    bool shared() const { return members.size() > 1; }  // the samples, by several methods
+    // Then the next round's are drawn before this one's have served all.
+    bool two() const { return shared() && period == 1; }
+    int samples_of_a_round() const { return period * batch; }
   };
 
-  void draw(Group& group, int steps);
-  void round(Group& group, Member& member, int steps);
+  // Of one block, at = the step its round begins with: its samples, what it adds to the round's
+  // sum, its step, the average of its iterates, and its errors.
+  void draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const;
+  void contribute(const Group& group, const Member& member, std::int64_t at, int steps,
+                  std::int64_t block, int worker, double* numbers);
+  void update(const Group& group, const Member& member, int steps, std::int64_t present,
+              std::int64_t block, int worker);
+  void average(const Member& member, double share, std::int64_t block) const;
+  void score(const Member& member, std::int64_t at, std::int64_t block, int worker, double* errors);
+
+  void draw_all(const Group& group, std::int64_t at, int steps);
+  void round(Group& group, Member& member, int steps, bool goes_on);
+  double newest_share(Member& member, std::int64_t at) const;  // in the average of the iterates
   void restore_absent(Lanes lanes, In before, Out now) const;
+  Round context(const Member& member, std::int64_t at, int steps, int worker, int agents);
   // The sum of all errors, then those of the curve agents.
   void record(Member& member, std::int64_t now, const double* errors);
-  Batch batch_of(const Group& group, std::int64_t block, int steps) const;
+  Batch batch_of(const Group& group, std::int64_t block, std::int64_t at, int steps) const;
   Centre centre_of(const Member& member) const { return {member.shared.data()}; }
   In scored(const Member& member, std::int64_t block) const;  // the last or the averaged iterate
   // Calls f for the blocks of a leaf.
@@ -151,7 +168,7 @@ class Run {
   RunOptions options_;
   Team& team_;
   Shape shape_;
-  std::int64_t leaves_ = 0;
+  std::int64_t leaves_ = 0, every_ = 1;            // rounds between two points of a curve
   std::int64_t first_block_ = 0, last_block_ = 0;  // of this process
   int more_ = 0;                                   // other measures of error
   std::int64_t step_ = 0;

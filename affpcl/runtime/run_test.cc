@@ -536,7 +536,9 @@ TEST(RunRefuses, WhatTheProblemLacks) {
 // A = 1, b = w + a / 2.
 class Walker final : public Problem {
  public:
-  Walker(std::int64_t agents, bool acts) : agents_(agents), acts_(acts) {}
+  // The fifth draw of an agent asks to stop, where somebody listens.
+  Walker(std::int64_t agents, bool acts, std::atomic<bool>* stop = nullptr)
+      : agents_(agents), acts_(acts), stop_(stop) {}
   Shape shape() const override {
     return {.agents = agents_, .d = 1, .k = 0, .p = 0, .acts = acts_};
   }
@@ -548,6 +550,7 @@ class Walker final : public Problem {
     for (int l = 0; l < world.lanes.count; ++l) {
       s.row(0)[l] = ++world[w_].row(0)[l];
       s.row(1)[l] = acts_ ? draw.acting.at(0, l) : 0;
+      if (stop_ != nullptr && s.row(0)[l] == 5) *stop_ = true;
     }
   }
   void apply(Lanes, In, In x, Out Ax) const override { copy(x, Ax); }
@@ -558,6 +561,7 @@ class Walker final : public Problem {
  private:
   std::int64_t agents_;
   bool acts_;
+  std::atomic<bool>* stop_;
   mutable Field w_;
 };
 
@@ -591,6 +595,35 @@ TEST(RunWorld, IsRememberedSavedAndSeenThroughTheIterate) {
       // No truth: nothing is scored, and it says so.
       EXPECT_TRUE(std::isnan(run->finish().front().mse));
       EXPECT_TRUE(run->finish().front().curve.empty());
+    }
+}
+
+// Rounds may begin while the one before them ends; not where a run stops, for it can be saved
+// there.
+TEST(RunWorld, AStopLeavesNoRoundBegun) {
+  const std::unique_ptr<Team> team = serial_team();
+  for (const bool acts : {false, true})
+    for (const std::vector<std::string>& names :
+         {std::vector<std::string>{"fedavg"}, {"fedavg", "independent"}}) {
+      std::atomic<bool> stop{false};
+      const Walker problem(300, acts, &stop);
+      Loop whole(problem, methods(names), options(10), *team),
+          run(problem, methods(names), options(10), *team),
+          later(problem, methods(names), options(10), *team);
+      whole.advance(10);
+      stop = false;
+      run.advance(10, &stop);
+      EXPECT_TRUE(stop);
+      EXPECT_GE(run.step(), 4);
+      EXPECT_LE(run.step(), 6);
+      later.load(run.save());
+      later.advance(10);
+      run.advance(10);
+      for (std::size_t m = 0; m < names.size(); ++m)
+        for (std::int64_t agent : {0, 299}) {
+          EXPECT_EQ(run.solution(m, agent, 0), whole.solution(m, agent, 0));
+          EXPECT_EQ(later.solution(m, agent, 0), whole.solution(m, agent, 0));
+        }
     }
 }
 
