@@ -562,6 +562,30 @@ inline void check_problem(const ProblemKind& kind, std::int64_t agents = 150,
         for (int l = 0; l < lanes.count; ++l) ASSERT_TRUE(std::isfinite(bhat(r, l)));
       for (int r = 0; r < k; ++r)
         for (int l = 0; l < lanes.count; ++l) ASSERT_TRUE(std::isfinite(g(r, l)));
+      // A shorter way to all of them gives the same, for a shared x and for everybody's own.
+      const Rows own_theta(k), gc(d), gx(d), gtheta(k);
+      copy({theta.data(), k, 1}, own_theta.out());
+      for (const bool common : {true, false}) {
+        problem.at_centre(lanes, s.in(), own_b.in(), common ? shared : own.in(),
+                          common ? In{theta.data(), k, 1} : own_theta.in(),
+                          {gc.out(), gx.out(), gtheta.out()});
+        for (int l = 0; l < lanes.count; ++l) {
+          for (int r = 0; r < d; ++r) {
+            const double close = 1e-12 * (1 + std::abs(Ashared(r, l)) + std::abs(bhat(r, l)));
+            ASSERT_NEAR(gc(r, l), Ashared(r, l) - bhat(r, l), close);
+            ASSERT_NEAR(gx(r, l), Ashared(r, l) - own_b(r, l), close);
+          }
+          for (int r = 0; r < k; ++r)
+            ASSERT_NEAR(gtheta(r, l), g(r, l), 1e-12 * (1 + std::abs(g(r, l))));
+        }
+      }
+    }
+    for (const In at : {shared, own.in()}) {
+      const Rows g(d);
+      problem.residual(lanes, s.in(), own_b.in(), at, g.out());
+      for (int r = 0; r < d; ++r)
+        for (int l = 0; l < lanes.count; ++l)
+          ASSERT_NEAR(g(r, l), Ashared(r, l) - own_b(r, l), 1e-12 * (1 + std::abs(Ashared(r, l))));
     }
     if (densities != nullptr) {
       scratch.clear();

@@ -134,56 +134,58 @@ void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
   }
 }
 
-void AffPcl::central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
+// What a block's samples say at x and theta, where these are central.
+void AffPcl::evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x, In theta,
+                      const Problem::AtCentre& to) const {
+  if (config_.objective == Objective::kLearnt)
+    return round.problem.at_centre(lanes, s, b, x, theta, to);
+  round.problem.apply(lanes, s, x, to.gx);
+  central_objective(round, lanes, s, centre, to.g);
+  subtract(to.gx, to.g, to.g);
+  subtract(to.gx, b, to.gx);
+}
+
+// bhat^c where it is not learnt.
+void AffPcl::central_objective(const Round& round, Lanes lanes, In s, Centre centre,
                                Out bhat) const {
-  switch (config_.objective) {
-    case Objective::kAuto:
-    case Objective::kLearnt:
-      return round.problem.Phi(lanes, s, thetac, bhat);
-    case Objective::kKnown:
-      return round.problem.known(lanes, s, bhat);
-    case Objective::kTabular: {
-      const Out cell = round.scratch.rows(1), value = round.scratch.rows(table_.width);
-      round.problem.cell(lanes, s, cell);
-      const double* seen = centre[seen_].p;
-      for (int l = 0; l < lanes.count; ++l) {
-        const double* c =
-            seen + static_cast<std::ptrdiff_t>(std::max(cell.p[l], 0.0)) * (table_.width + 1);
-        const double count = cell.p[l] < 0 ? 0 : c[table_.width];
-        for (int r = 0; r < table_.width; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
-      }
-      return round.problem.table_lift(lanes, s, value, bhat);
-    }
+  if (config_.objective == Objective::kKnown) return round.problem.known(lanes, s, bhat);
+  const Out cell = round.scratch.rows(1), value = round.scratch.rows(table_.width);
+  round.problem.cell(lanes, s, cell);
+  const double* seen = centre[seen_].p;
+  for (int l = 0; l < lanes.count; ++l) {
+    const double* c =
+        seen + static_cast<std::ptrdiff_t>(std::max(cell.p[l], 0.0)) * (table_.width + 1);
+    const double count = cell.p[l] < 0 ? 0 : c[table_.width];
+    for (int r = 0; r < table_.width; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
   }
+  round.problem.table_lift(lanes, s, value, bhat);
 }
 
 void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
                         Message message) const {
   const Lanes lanes = agents.lanes;
   const In xc = centre[xc_], thetac = centre[thetac_];
-  const bool learnt = config_.objective == Objective::kLearnt;
-  const int d = x_.rows, k_rows = thetac_.rows;
+  const int d = x_.rows;
   Scratch& scratch = round.scratch;
-  const Out Ax = scratch.rows(d), bhat = scratch.rows(d), g = scratch.rows(d),
-            gtheta = scratch.rows(k_rows);
-  const Out xk = scratch.rows(d),
-            thetak =
-                scratch.rows(k_rows);  // copies of x^c and theta^c that take the K central steps
-  const Out dx = scratch.rows(d), dtheta = scratch.rows(k_rows);  // how far they came
+  const Out g = scratch.rows(d), gx = scratch.rows(d), gtheta = scratch.rows(thetac_.rows);
+  // With several local steps, how far x^c and theta^c came, and copies of them that take the steps.
+  const bool several = batch.steps > 1;
+  const Out dx = scratch.rows(several ? d : 0), dtheta = scratch.rows(several ? thetac_.rows : 0),
+            xk = scratch.rows(dx.rows), thetak = scratch.rows(dtheta.rows);
   fill(dx, 0);
   fill(dtheta, 0);
-  const auto evaluate = [&](In s, In x, In theta) {
-    round.problem.apply(lanes, s, x, Ax);
-    central_objective(round, lanes, s, centre, theta, bhat);
+  const auto move = [&](Field sum, Out by, double alpha, In direction) {
+    if (several) return descend(by, alpha, direction);
+    message.add(sum, direction, -alpha);
   };
 
   int all = 0;  // samples of the round
   for (int k = 0; k < batch.steps; ++k) all += batch.samples(k);
-  ratio_->begin(agents);
+  const bool alone = all == 1 && config_.correction == Correction::kServer;
   guard_.contribute(round, agents, message);
   for (int k = 0; k < batch.steps; ++k) {
     const Out gc = step_rows(agents[gc_], k, d);
-    fill(gc, 0);
+    if (!alone) fill(gc, 0);
     if (k > 0) {
       copy(xc, xk), add_scaled(xk, 1, dx);
       copy(thetac, thetak), add_scaled(thetak, 1, dtheta);
@@ -193,41 +195,46 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
     const double alpha_b = round.step.objective.at(round.first + k) / samples;
     for (int m = 0; m < samples; ++m) {
       const In s = batch.s(k, m), b = batch.b(k, m);
-      evaluate(s, xc, thetac);
-      subtract(Ax, bhat, g);  // g^{c->j}
-      correction(round, samples, all, s, g, agents, centre, gc, message);
-
-      if (k > 0) evaluate(s, xk, thetak);
-      if (config_.central != Central::kAverage) {  // CDL
-        subtract(Ax, config_.central == Central::kEstimated ? In(bhat) : b, g);
-        descend(dx, alpha_c, g);
-      }
-      if (learnt) {  // COE
-        round.problem.coe(lanes, s, b, k == 0 ? thetac : In(thetak), bhat, gtheta);
-        descend(dtheta, alpha_b, gtheta);
+      const Out gj = alone ? gc : g;  // g^{c->j}
+      const auto move_centre = [&](In estimated) {
+        if (config_.central != Central::kAverage)  // CDL
+          move(dx_, dx, alpha_c, config_.central == Central::kEstimated ? estimated : In(gx));
+        if (config_.objective == Objective::kLearnt) move(dtheta_, dtheta, alpha_b, gtheta);  // COE
+      };
+      evaluate(round, lanes, s, b, centre, xc, thetac, {gj, gx, gtheta});
+      if (k == 0) move_centre(gj);
+      correction(round, samples, all, s, gj, k + m == 0, agents, centre, gc, message);
+      if (k > 0) {
+        evaluate(round, lanes, s, b, centre, xk, thetak, {g, gx, gtheta});
+        move_centre(g);
       }
       if (config_.objective == Objective::kTabular) add_to_cells(round, s, b, message);
     }
   }
   if (config_.correction == Correction::kServer) ratio_->end(round, agents[x_], agents, message);
+  if (several) {
+    message.add(dx_, dx);
+    message.add(dtheta_, dtheta);
+  }
   // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, for
   // mean_i rho^i = 1.
   if (config_.central == Central::kAverage) {
     residual(round, lanes, batch, 0, agents[x_], g);
-    descend(dx, round.step.agents(round.first, lanes, scratch), g);
+    fill(gx, 0);
+    descend(gx, round.step.agents(round.first, lanes, scratch), g);
+    message.add(dx_, gx);
   }
-  message.add(dx_, dx);
-  message.add(dtheta_, dtheta);
 }
 
-void AffPcl::correction(const Round& round, int step, int all, In s, Out g, Agents agents,
-                        Centre centre, Out gc, Message message) const {
+// Keeps g^{c->i}, and sends g; g is of no use afterwards, unless it is alone.
+void AffPcl::correction(const Round& round, int step, int all, In s, Out g, bool first,
+                        Agents agents, Centre centre, Out gc, Message message) const {
   const double share = 1.0 / all;
   if (config_.correction == Correction::kServer) {
-    add_scaled(gc, 1.0 / step, g);
+    if (g.p != gc.p) add_scaled(gc, 1.0 / step, g);
     if (share != 1)
       for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
-    ratio_->contribute(round, s, g, agents, centre, message);
+    ratio_->contribute(round, s, g, first, agents, centre, message);
     return;
   }
   const Out rho = round.scratch.rows(1);
@@ -283,8 +290,7 @@ void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centr
     subtract(rg, step_rows(agents[gc_], k, d), h);  // rg^i - g^{c->i}
     watch_.follow(round, agents, h);
     guard_.apply(round.first + k, agents, centre, g, h);
-    add_scaled(g, 1, h);
-    descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g);
+    descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g, h);
   }
 }
 

@@ -79,12 +79,13 @@ class AffPcl final : public Algorithm {
 
  private:
   // bhat^c at the samples s.
-  void central_objective(const Round& round, Lanes lanes, In s, Centre centre, In thetac,
-                         Out bhat) const;
+  void evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x, In theta,
+                const Problem::AtCentre& to) const;
+  void central_objective(const Round& round, Lanes lanes, In s, Centre centre, Out bhat) const;
   // Takes g^{c->j} of one sample, of so many in its step and in the round, into the
   // importance-corrected sum and into the agent's own g^{c->i}.
-  void correction(const Round& round, int step, int all, In s, Out g, Agents agents, Centre centre,
-                  Out gc, Message message) const;
+  void correction(const Round& round, int step, int all, In s, Out g, bool first, Agents agents,
+                  Centre centre, Out gc, Message message) const;
   void add_to_cells(const Round& round, In s, In b, Message message) const;
 
   Config config_;

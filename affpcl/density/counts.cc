@@ -17,9 +17,9 @@ void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   counts_ = sum.add_product("counts", cells, 1);
 }
 
-void CountRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+void CountRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
                             Message message) const {
-  const Out cell = round.scratch.rows(1), own = tally(agents);
+  const Out cell = round.scratch.rows(1), own = tally(agents, first);
   round.problem.ratio_cell(agents.lanes, s, cell);
   for (int l = 0; l < agents.lanes.count; ++l) {
     const int c = static_cast<int>(cell.p[l]);

@@ -10,7 +10,7 @@ class CountRatio final : public LearntRatio {
  public:
   using LearntRatio::LearntRatio;
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;

@@ -30,15 +30,16 @@ void CoupledRatio::declare(const Problem& problem, Layout& agent, Layout& centre
 }
 
 // The mean of psi stays out of the sum: V is the difference itself.
-void CoupledRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+void CoupledRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
                               Message message) const {
   add(message, features(round, agents.lanes, s), g);
   const Out own = round.scratch.rows(rows_), mixed = round.scratch.rows(rows_);
   Key key = round.key;
   key.step = static_cast<std::uint32_t>(agents[drawn_].p[0]);
   round.problem.draw_pair({key, {}}, agents.lanes, own, mixed);
-  add_scaled(tally(agents), 1, features(round, agents.lanes, own));
-  add_scaled(tally(agents), -1, features(round, agents.lanes, mixed));
+  const Out sum = tally(agents, first);
+  add_scaled(sum, 1, features(round, agents.lanes, own));
+  add_scaled(sum, -1, features(round, agents.lanes, mixed));
   for (int l = 0; l < kLanes; ++l) agents[drawn_].p[l] += 1;
 }
 

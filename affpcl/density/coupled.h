@@ -14,7 +14,7 @@ class CoupledRatio final : public LinearRatio {
   static LinearRatio::Config config(const Values& values);
   using LinearRatio::LinearRatio;
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
 
  private:

@@ -32,9 +32,9 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   M_ = sum.add_product("M", problem.densities()->p(), problem.shape().d);
 }
 
-void ExactRatio::contribute(const Round& round, In s, In g, Agents agents, Centre centre,
-                            Message message) const {
-  if (acting_) return acting_->contribute(round, s, g, agents, centre, message);
+void ExactRatio::contribute(const Round& round, In s, In g, bool first, Agents agents,
+                            Centre centre, Message message) const {
+  if (acting_) return acting_->contribute(round, s, g, first, agents, centre, message);
   const Densities& densities = *round.problem.densities();
   if (config_.single)
     return densities.accumulate_single(agents.lanes, s, g, round.scratch, message.at(M_));

@@ -20,7 +20,7 @@ class ExactRatio final : public Ratio {
 
   explicit ExactRatio(const Config& config) : config_(config) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
   void end(const Round& round, In x, Agents agents, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;

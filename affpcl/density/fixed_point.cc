@@ -44,9 +44,9 @@ void FixedPointRatio::declare(const Problem& problem, Layout& agent, Layout& cen
   count_ = sum.add("samples", 1);
 }
 
-void FixedPointRatio::contribute(const Round& round, In s, In g, Agents agents, Centre centre,
-                                 Message message) const {
-  LinearRatio::contribute(round, s, g, agents, centre, message);
+void FixedPointRatio::contribute(const Round& round, In s, In g, bool first, Agents agents,
+                                 Centre centre, Message message) const {
+  LinearRatio::contribute(round, s, g, first, agents, centre, message);
   const double one = 1;
   message.add(count_, {&one, 1, 1});
 }

@@ -23,7 +23,7 @@ class FixedPointRatio final : public LinearRatio {
 
   explicit FixedPointRatio(const Config& config);
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
   void centre(const Round&, Mean mean, Centre) const override { trace(mean[sum_G_]); }
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;

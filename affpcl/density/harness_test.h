@@ -36,15 +36,15 @@ class RatioHarness {
     const auto K = static_cast<int>(samples.size());
     const Round round = next(K);
     std::fill(mean_.span().begin(), mean_.span().end(), 0.0);
-    ratio_->begin(agents);
+    bool first = true;
     for (const Samples& states : samples) {
       for (int l = 0; l < agents.lanes.count; ++l) {
         const int state = states[static_cast<std::size_t>(l)];
         s_.data()[l] = state;
         for (int r = 0; r < d(); ++r) direction().row(r)[l] = g_(state, r) / K;
       }
-      ratio_->contribute(round, {s_.data(), 1}, direction(), agents, centre(),
-                         Message(mean_.data(), agents.lanes));
+      ratio_->contribute(round, {s_.data(), 1}, direction(), std::exchange(first, false), agents,
+                         centre(), Message(mean_.data(), agents.lanes));
     }
     for (double& x : mean_.span()) x /= n;
     ratio_->centre(round, {mean_.data()}, centre());

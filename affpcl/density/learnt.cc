@@ -35,10 +35,13 @@ void LearntRatio::declare_learnt(const Problem& problem, int p, Layout& agent, L
   if (dense) N_ = centre.add("ratio_N", problem.shape().d * p);
 }
 
-void LearntRatio::begin(Agents agents) const {
-  if (!past()) return;
-  add_scaled(agents[own_], 1, agents[fresh_]);
-  fill(agents[fresh_], 0);
+Out LearntRatio::tally(Agents agents, bool first) const {
+  if (!past()) return agents[own_];
+  if (first) {
+    add_scaled(agents[own_], 1, agents[fresh_]);
+    fill(agents[fresh_], 0);
+  }
+  return agents[fresh_];
 }
 
 void LearntRatio::accumulate(Centre centre, Field sum, const double* now) const {
@@ -68,12 +71,10 @@ void LearntRatio::square(Centre centre, In V, Scratch& scratch, Out X2) const {
 }
 
 void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean, Out rg) const {
-  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1),
-            NV = round.scratch.rows(d());
+  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1);
   differences(agents, centre, round.scratch, V, weight);
-  kernels::matvec(centre[N_].p, d(), p(), V, NV);
-  scale(NV, weight.p, rg);
-  add_scaled(rg, 1, centre[gbar_]);
+  kernels::matvec(centre[N_].p, d(), p(), V, rg);
+  scale(rg, weight.p, centre[gbar_], rg);
 }
 
 void LearntRatio::eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const {

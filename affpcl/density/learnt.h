@@ -30,7 +30,6 @@ class LearntRatio : public Ratio {
 
   explicit LearntRatio(const Config& config) : config_(config) {}
   bool learns() const override { return true; }
-  void begin(Agents agents) const override;
   void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
 
   // eta^i as the last round had it.
@@ -40,8 +39,9 @@ class LearntRatio : public Ratio {
   // Dense: N is kept, for correct as it is here.
   void declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre,
                       bool dense = true);
-  // Where this round's psi(s^i) is added to.
-  Out tally(Agents agents) const { return agents[past() ? fresh_ : own_]; }
+  // Where this round's psi(s^i) is added to. With the round's first sample what waited there comes
+  // into use.
+  Out tally(Agents agents, bool first) const;
   bool past() const { return config_.counting == Counting::kPast; }
   int p() const { return own_.rows; }
   int d() const { return gbar_.rows; }

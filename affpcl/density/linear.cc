@@ -51,10 +51,17 @@ void LinearRatio::add(Message message, In psi, In g) const {
   message.add(sum_G_, psi, psi);
 }
 
-void LinearRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+void LinearRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
                              Message message) const {
-  const Out psi = features(round, agents.lanes, s);
-  add_scaled(tally(agents), 1, psi);
+  Out psi;
+  if (first && past()) {  // straight to where it waits
+    add_scaled(agents[own_], 1, agents[fresh_]);
+    psi = agents[fresh_];
+    (*psi_)(round.problem, agents.lanes, s, psi);
+  } else {
+    psi = features(round, agents.lanes, s);
+    add_scaled(tally(agents, false), 1, psi);
+  }
   message.add(sum_psi_, psi);
   add(message, psi, g);
 }

@@ -23,7 +23,7 @@ class LinearRatio : public LearntRatio {
   explicit LinearRatio(const Config& config)
       : LearntRatio(config.learnt), features_config_(config.features), ridge_(config.ridge) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;

@@ -5,7 +5,7 @@ namespace affpcl {
 void NoRatio::declare(const Problem& problem, Layout&, Layout&, SumLayout& sum) {
   mean_ = sum.add("gbar", problem.shape().d);
 }
-void NoRatio::contribute(const Round&, In, In g, Agents, Centre, Message message) const {
+void NoRatio::contribute(const Round&, In, In g, bool, Agents, Centre, Message message) const {
   message.add(mean_, g);
 }
 void NoRatio::correct(const Round&, Agents, Centre, Mean mean, Out rg) const {

@@ -27,7 +27,7 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   hits_ = sum.add_product("hits", cells, 1);
 }
 
-void OccupancyRatio::contribute(const Round& round, In s, In g, Agents agents, Centre,
+void OccupancyRatio::contribute(const Round& round, In s, In g, bool, Agents agents, Centre,
                                 Message message) const {
   const Occupancy& laws = occupancy(round.problem);
   const Out index = round.scratch.rows(1);
@@ -46,7 +46,7 @@ void OccupancyRatio::contribute(const Round& round, In s, In g, Agents agents, C
 
 void OccupancyRatio::end(const Round& round, In x, Agents agents, Message message) const {
   occupancy(round.problem).law(agents.lanes, x, agents[visits_], round.scratch, agents[q_]);
-  kernels::add_lane_sums(agents[q_], agents.lanes.count, message.at(sum_q_));
+  kernels::add_lane_sums(agents[q_], agents.lanes.count, 1, message.at(sum_q_));
 }
 
 void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {

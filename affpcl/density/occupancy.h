@@ -15,7 +15,7 @@ class OccupancyRatio final : public Ratio {
  public:
   explicit OccupancyRatio(bool exact) : exact_(exact) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;
   void end(const Round& round, In x, Agents agents, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;

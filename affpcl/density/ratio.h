@@ -22,10 +22,8 @@ class Ratio {
   virtual ~Ratio() = default;
   // Declares what it keeps and sends; throws BadInput if the problem lacks what this kind needs.
   virtual void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) = 0;
-  // A block's round begins; contribute follows for each of its samples.
-  virtual void begin(Agents agents) const { (void)agents; }
-  // M += psi(s_j) g_j' for the agents of a block.
-  virtual void contribute(const Round& round, In s, In g, Agents agents, Centre centre,
+  // M += psi(s_j) g_j' for the agents of a block; `first` of the round's samples or a later one.
+  virtual void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                           Message message) const = 0;
   // All of the block's samples are in; x are the iterates that drew them.
   virtual void end(const Round& round, In x, Agents agents, Message message) const {

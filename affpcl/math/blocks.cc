@@ -29,10 +29,6 @@ Store::Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64
       first_(first_block),
       data_(static_cast<std::size_t>((last_block - first_block) * rows * kLanes)) {}
 
-Agents Store::block(std::int64_t b) const {
-  return {lanes_of(b, agents_), data_.data() + (b - first_) * rows_ * kLanes};
-}
-
 void Store::keep(std::int64_t first_block, std::int64_t last_block) {
   Store kept(rows_, agents_, first_block, last_block);
   const std::span<double> to = kept.all();

@@ -24,6 +24,13 @@ struct Lanes {  // which agents a block holds
   int count;  // at most kLanes
 };
 
+inline std::int64_t blocks_of(std::int64_t agents) { return (agents + kLanes - 1) / kLanes; }
+inline std::int64_t leaves_of(std::int64_t agents) { return (agents + kLeaf - 1) / kLeaf; }
+inline Lanes lanes_of(std::int64_t block, std::int64_t agents) {
+  const std::int64_t first = block * kLanes;
+  return {first, static_cast<int>(agents - first < kLanes ? agents - first : kLanes)};
+}
+
 inline int lanes_to_write(int count) { return (count + kLaneStep - 1) / kLaneStep * kLaneStep; }
 
 // rows x width numbers, read only. Width 1 is one column that all agents of the block share (x^c,
@@ -125,7 +132,9 @@ class Store {
   Store() = default;
   Store(int rows, std::int64_t agents);
   Store(int rows, std::int64_t agents, std::int64_t first_block, std::int64_t last_block);
-  Agents block(std::int64_t b) const;                            // by its number among all
+  Agents block(std::int64_t b) const {  // by its number among all
+    return {lanes_of(b, agents_), data_.data() + (b - first_) * rows_ * kLanes};
+  }
   void keep(std::int64_t first_block, std::int64_t last_block);  // and give the rest back
   std::span<double> all() const { return data_.span(); }
 
@@ -134,13 +143,6 @@ class Store {
   std::int64_t agents_ = 0, first_ = 0;
   Buffer data_;
 };
-
-inline std::int64_t blocks_of(std::int64_t agents) { return (agents + kLanes - 1) / kLanes; }
-inline std::int64_t leaves_of(std::int64_t agents) { return (agents + kLeaf - 1) / kLeaf; }
-inline Lanes lanes_of(std::int64_t block, std::int64_t agents) {
-  const std::int64_t first = block * kLanes;
-  return {first, static_cast<int>(agents - first < kLanes ? agents - first : kLanes)};
-}
 
 // Memory for intermediate rows, handed out like a stack and given back all at once. It grows during
 // the first rounds and then allocates no more.
@@ -173,10 +175,12 @@ void fill(Out to, double value);
 void subtract(In a, In b, Out to);               // a - b
 void add_scaled(Out y, double a, In x);          // y += a x
 void descend(Out x, In step, In g);              // x -= step g, step is one row
+void descend(Out x, In step, In g, In h);        // x -= step (g + h)
 void squared_distance(In a, In b, Out one_row);  // per lane
 
-void dot(In a, In b, int lanes, double* sum);    // a'b per lane
-void scale(In a, const double* factor, Out to);  // a factor, lane by lane
-void outer(In a, In b, In x, Out to);            // a (b'x): the matrix a b' is never formed
+void dot(In a, In b, int lanes, double* sum);          // a'b per lane
+void scale(In a, const double* factor, Out to);        // a factor, lane by lane
+void scale(In a, const double* factor, In b, Out to);  // and plus b
+void outer(In a, In b, In x, Out to);                  // a (b'x): the matrix a b' is never formed
 
 }  // namespace affpcl

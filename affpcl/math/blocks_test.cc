@@ -204,6 +204,21 @@ TEST_P(RowArithmetic, Descend) {  // here the first input is the step: one row
   expect(y.in(), [&](int r, int l) { return before.in().at(r, l) - step.at(0, l) * b.at(r, l); });
 }
 
+TEST_P(RowArithmetic, DescendAlongTwo) {
+  const Block y(kRows, 9), before(kRows, 9), h(kRows, 4);
+  const In step{a.p, 1, a.width};
+  descend(y.out(), step, b, h.in());
+  expect(y.in(), [&](int r, int l) {
+    return before.in().at(r, l) - step.at(0, l) * (b.at(r, l) + h.in().at(r, l));
+  });
+}
+
+TEST_P(RowArithmetic, ScaleAndAdd) {
+  const Block y(kRows, 9), factor(1, 3);
+  scale(a, factor.in().p, b, y.out());
+  expect(y.in(), [&](int r, int l) { return a.at(r, l) * factor.in().at(0, l) + b.at(r, l); });
+}
+
 TEST_P(RowArithmetic, SquaredDistance) {
   const Block y(1, 9);
   squared_distance(a, b, y.out());

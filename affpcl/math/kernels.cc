@@ -18,6 +18,8 @@ namespace HWY_NAMESPACE {
 using D = hn::CappedTag<double, kLaneStep>;
 using V = hn::Vec<D>;
 
+constexpr bool kWide = HWY_TARGET <= HWY_AVX3;  // 32 registers
+
 inline int Width() { return static_cast<int>(hn::Lanes(D())); }
 
 // R rows by C vectors at a time: the accumulators stay in registers and hide the latency of the
@@ -45,6 +47,7 @@ template <int R>
 HWY_INLINE void MatvecRows(const double* A, int cols, const double* x, double* y, int lanes) {
   const int N = Width();
   int l = 0;
+  for (; kWide && l + 4 * N <= lanes; l += 4 * N) MatvecTile<R, 4>(A, cols, x + l, y + l);
   for (; l + 2 * N <= lanes; l += 2 * N) MatvecTile<R, 2>(A, cols, x + l, y + l);
   if (l < lanes) MatvecTile<R, 1>(A, cols, x + l, y + l);
 }
@@ -71,21 +74,54 @@ void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) 
   }
 }
 
-void RankOne(const double* s, const double* y, int rows, int y_width, double eps, double* out,
-             int lanes) {
+// y comes from `row`, and `less` is taken off at the end.
+template <class Row, class Less>
+HWY_INLINE void RankOneWith(const double* s, int rows, double eps, double* out, int lanes, Row row,
+                            Less less) {
   const D d;
-  const int N = Width();
-  const auto row = [&](int r, int l) {
-    return y_width == 1 ? hn::Set(d, y[r]) : hn::Load(d, y + r * kLanes + l);
-  };
-  for (int l = 0; l < lanes; l += N) {
+  for (int l = 0; l < lanes; l += Width()) {
     V dot = hn::Zero(d);
     for (int r = 0; r < rows; ++r)
       dot = hn::MulAdd(hn::Load(d, s + r * kLanes + l), row(r, l), dot);
     dot = hn::Mul(dot, hn::Set(d, eps));
     for (int r = 0; r < rows; ++r)
-      hn::Store(hn::MulAdd(hn::Load(d, s + r * kLanes + l), dot, row(r, l)), d,
+      hn::Store(less(hn::MulAdd(hn::Load(d, s + r * kLanes + l), dot, row(r, l)), r, l), d,
                 out + r * kLanes + l);
+  }
+}
+
+void RankOne(const double* s, In y, double eps, const double* b, double* out, int lanes) {
+  const auto own = [=](int r, int l) HWY_ATTR { return hn::Load(D(), y.p + r * kLanes + l); };
+  const auto shared = [=](int r, int) HWY_ATTR { return hn::Set(D(), y.p[r]); };
+  const auto minus_b = [=](V v, int r, int l)
+                           HWY_ATTR { return hn::Sub(v, hn::Load(D(), b + r * kLanes + l)); };
+  const auto as_it_is = [](V v, int, int) HWY_ATTR { return v; };
+  if (y.width == 1 && b != nullptr) return RankOneWith(s, y.rows, eps, out, lanes, shared, minus_b);
+  if (y.width == 1) return RankOneWith(s, y.rows, eps, out, lanes, shared, as_it_is);
+  if (b != nullptr) return RankOneWith(s, y.rows, eps, out, lanes, own, minus_b);
+  RankOneWith(s, y.rows, eps, out, lanes, own, as_it_is);
+}
+
+void AtCentre(In s, In b, const kernels::Noisy& one, const kernels::Noisy& two, Out difference,
+              Out one_less_b, Out two_less_b) {
+  const D d;
+  for (int l = 0; l < difference.lanes; l += Width()) {
+    V a = hn::Zero(d), c = hn::Zero(d);
+    for (int r = 0; r < s.rows; ++r) {
+      const V u = hn::Load(d, s.row(r) + l);
+      a = hn::MulAdd(u, hn::Set(d, one.y[r]), a);
+      c = hn::MulAdd(u, hn::Set(d, two.y[r]), c);
+    }
+    a = hn::Mul(a, hn::Set(d, one.eps));
+    c = hn::Mul(c, hn::Set(d, two.eps));
+    for (int r = 0; r < s.rows; ++r) {
+      const V u = hn::Load(d, s.row(r) + l), own = hn::Load(d, b.row(r) + l);
+      const V x = hn::MulAdd(u, a, hn::Set(d, one.y[r])),
+              y = hn::MulAdd(u, c, hn::Set(d, two.y[r]));
+      hn::Store(hn::Sub(x, y), d, difference.row(r) + l);
+      hn::Store(hn::Sub(x, own), d, one_less_b.row(r) + l);
+      hn::Store(hn::Sub(y, own), d, two_less_b.row(r) + l);
+    }
   }
 }
 
@@ -114,13 +150,33 @@ double LaneSum(const double* x, int count) {
   return sum[0];
 }
 
-void AddLaneSums(In rows, int count, double* sums) {
+void AddLaneSums(In rows, int count, double factor, double* sums) {
   int r = 0;
   for (double four[4]; r + 4 <= rows.rows; r += 4) {
     LaneSums(rows.row(r), count, four);
-    for (int k = 0; k < 4; ++k) sums[r + k] += four[k];
+    for (int k = 0; k < 4; ++k) sums[r + k] += factor * four[k];
   }
-  for (; r < rows.rows; ++r) sums[r] += LaneSum(rows.row(r), count);
+  for (; r < rows.rows; ++r) sums[r] += factor * LaneSum(rows.row(r), count);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+// to[r] += the sum of v[r]'s lanes, for four at a time: halves are added where they meet.
+HWY_INLINE void AddSums(const V (&v)[4], double* to) {
+  const D d;
+  const auto pairs = [=](V a, V b) HWY_ATTR {  // a0+a1, b0+b1, a2+a3, b2+b3, ...
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  };
+  const V low = pairs(v[0], v[1]), high = pairs(v[2], v[3]);
+  const V both = hn::Add(hn::ConcatLowerLower(d, high, low), hn::ConcatUpperUpper(d, high, low));
+  const V sums = hn::Add(both, hn::SwapAdjacentBlocks(both));  // s0 s1 s0 s1 s2 s3 s2 s3
+  const hn::Half<D> h;
+  const auto four = hn::ConcatLowerLower(h, hn::UpperHalf(h, sums), hn::LowerHalf(h, sums));
+  hn::StoreU(hn::Add(hn::LoadU(h, to), four), h, to);
+}
+#endif
+template <int R>
+HWY_INLINE void AddSums(const V (&v)[R], double* to) {
+  for (int r = 0; r < R; ++r) to[r] += hn::GetLane(hn::SumOfLanes(D(), v[r]));
 }
 
 // M[e][r] for E rows of psi and R rows of g: E R sums over lanes in registers.
@@ -145,15 +201,13 @@ HWY_INLINE void ProductTile(const double* psi, const double* g, int count, doubl
     const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - whole));
     add([=](const double* p) HWY_ATTR { return hn::MaskedLoad(rest, D(), p + whole); });
   }
-  for (int e = 0; e < E; ++e)
-    for (int r = 0; r < R; ++r)
-      M[static_cast<std::ptrdiff_t>(e) * stride + r] += hn::GetLane(hn::SumOfLanes(d, sum[e][r]));
+  for (int e = 0; e < E; ++e) AddSums(sum[e], M + static_cast<std::ptrdiff_t>(e) * stride);
 }
 
 template <int E>
 HWY_INLINE void ProductRows(const double* psi, const double* g, int dim, int count, double* M,
                             int stride) {
-  constexpr int R = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // as many sums as there are registers
+  constexpr int R = kWide ? 4 : 2;  // as many sums as there are registers
   int r = 0;
   for (; r + R <= dim; r += R) ProductTile<E, R>(psi, g + r * kLanes, count, M + r, stride);
   for (; r < dim; ++r) ProductTile<E, 1>(psi, g + r * kLanes, count, M + r, stride);
@@ -218,6 +272,7 @@ HWY_INLINE void QuadraticColumns(const double* A, int n, const double* x, double
 void Quadratic(const double* A, int n, const double* x, double* sum, int lanes) {
   const int N = Width();
   int l = 0;
+  for (; kWide && l + 3 * N <= lanes; l += 3 * N) QuadraticColumns<3>(A, n, x + l, sum + l);
   for (; l + 2 * N <= lanes; l += 2 * N) QuadraticColumns<2>(A, n, x + l, sum + l);
   if (l < lanes) QuadraticColumns<1>(A, n, x + l, sum + l);
 }
@@ -228,15 +283,21 @@ void Softmax(Out rows, const double* bias) {
     const auto at = [&](int e) { return rows.row(e) + l; };
     const auto logit = [&](int e)
                            HWY_ATTR { return hn::Add(hn::Load(d, at(e)), hn::Set(d, bias[e])); };
-    V most = logit(0), sum = hn::Zero(d);
-    for (int e = 1; e < rows.rows; ++e) most = hn::Max(most, logit(e));
-    for (int e = 0; e < rows.rows; ++e) {
+    V most = logit(0), other = most, sum = hn::Zero(d);
+    int e = 1;
+    for (; e + 2 <= rows.rows; e += 2) {  // two chains
+      most = hn::Max(most, logit(e));
+      other = hn::Max(other, logit(e + 1));
+    }
+    if (e < rows.rows) most = hn::Max(most, logit(e));
+    most = hn::Max(most, other);
+    for (e = 0; e < rows.rows; ++e) {
       const V x = Exp(d, hn::Sub(logit(e), most));
       hn::Store(x, d, at(e));
       sum = hn::Add(sum, x);
     }
     const V share = hn::Div(hn::Set(d, 1.0), sum);
-    for (int e = 0; e < rows.rows; ++e) hn::Store(hn::Mul(hn::Load(d, at(e)), share), d, at(e));
+    for (e = 0; e < rows.rows; ++e) hn::Store(hn::Mul(hn::Load(d, at(e)), share), d, at(e));
   }
 }
 
@@ -259,6 +320,7 @@ namespace affpcl {
 HWY_EXPORT(Matvec);
 HWY_EXPORT(MatvecOne);
 HWY_EXPORT(RankOne);
+HWY_EXPORT(AtCentre);
 HWY_EXPORT(LaneSum);
 HWY_EXPORT(AddProduct);
 HWY_EXPORT(AddSquare);
@@ -301,7 +363,16 @@ void matvec(const double* A, int rows, int cols, const double* x, double* y) {
 }
 
 void rank_one(In s, In y, double eps, Out out) {
-  HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y.p, s.rows, y.width, eps, out.p, out.lanes);
+  HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y, eps, nullptr, out.p, out.lanes);
+}
+
+void rank_one(In s, In y, double eps, In b, Out out) {
+  HWY_DYNAMIC_DISPATCH(RankOne)(s.p, y, eps, b.p, out.p, out.lanes);
+}
+
+void at_centre(In s, In b, const Noisy& one, const Noisy& two, Out difference, Out one_less_b,
+               Out two_less_b) {
+  HWY_DYNAMIC_DISPATCH(AtCentre)(s, b, one, two, difference, one_less_b, two_less_b);
 }
 
 double lane_sum(const double* x, int count) { return HWY_DYNAMIC_DISPATCH(LaneSum)(x, count); }
@@ -332,8 +403,8 @@ void quadratic(const double* A, In x, Out one_row) {
   HWY_DYNAMIC_DISPATCH(Quadratic)(A, x.rows, x.p, one_row.p, one_row.lanes);
 }
 
-void add_lane_sums(In rows, int count, double* sums) {
-  HWY_DYNAMIC_DISPATCH(AddLaneSums)(rows, count, sums);
+void add_lane_sums(In rows, int count, double factor, double* sums) {
+  HWY_DYNAMIC_DISPATCH(AddLaneSums)(rows, count, factor, sums);
 }
 
 void softmax(Out rows, const double* bias) { HWY_DYNAMIC_DISPATCH(Softmax)(rows, bias); }

@@ -31,6 +31,16 @@ void matvec(const double* A, int rows, int cols, const double* x, double* y);
 
 // (I + eps s s') y in every lane; y may be shared by all agents.
 void rank_one(In s, In y, double eps, Out out);
+// The same minus b.
+void rank_one(In s, In y, double eps, In b, Out out);
+
+// With u = (I + eps s s') y for two shared columns y: u1 - u2, u1 - b and u2 - b in every lane.
+struct Noisy {
+  const double* y;
+  double eps;
+};
+void at_centre(In s, In b, const Noisy& one, const Noisy& two, Out difference, Out one_less_b,
+               Out two_less_b);
 
 // The sum of the first `count` lanes, in an order fixed by the instruction set.
 double lane_sum(const double* x, int count);
@@ -45,8 +55,8 @@ void add_square(In psi, int count, double* M);
 // more.
 void quadratic(const double* A, In x, Out one_row);
 
-// lane_sum of every row, added to sums[r].
-void add_lane_sums(In rows, int count, double* sums);
+// lane_sum of every row times `factor`, added to sums[r].
+void add_lane_sums(In rows, int count, double factor, double* sums);
 
 // rows[e] <- exp(rows[e] + bias[e]), divided by their sum over e, in every lane.
 void softmax(Out rows, const double* bias);

@@ -100,6 +100,40 @@ TEST_P(Kernels, RankOne) {
     }
 }
 
+TEST_P(Kernels, RankOneLessB) {
+  for (int rows : kDims) {
+    const int count = 1 + rows * 31 % kLanes;
+    const Buffer s = block(rows, count, 1), y = block(rows, count, 2), b = block(rows, count, 4);
+    const Buffer whole(y.size()), less(y.size());
+    for (const In column : {in(y), In{y.data(), rows, 1}}) {
+      kernels::rank_one(in(s), column, 0.5, out(whole));
+      kernels::rank_one(in(s), column, 0.5, in(b), out(less));
+      for (int r = 0; r < rows && column.width == kLanes; ++r)
+        for (int l = 0; l < count; ++l)
+          ASSERT_EQ(in(less).at(r, l), in(whole).at(r, l) - in(b).at(r, l));
+    }
+  }
+}
+
+TEST_P(Kernels, AtCentreIsItsThreeParts) {
+  for (int rows : kDims) {
+    const int count = 1 + rows * 17 % kLanes;
+    const Buffer s = block(rows, count, 1), b = block(rows, count, 4);
+    const std::vector<double> y = matrix(2, rows);
+    const double *one = y.data(), *two = y.data() + rows;
+    const Buffer g(b.size()), gx(b.size()), gtheta(b.size()), u(b.size()), v(b.size());
+    kernels::at_centre(in(s), in(b), {one, 0.5}, {two, 2}, out(g), out(gx), out(gtheta));
+    kernels::rank_one(in(s), {one, rows, 1}, 0.5, out(u));
+    kernels::rank_one(in(s), {two, rows, 1}, 2, out(v));
+    for (int r = 0; r < rows; ++r)
+      for (int l = 0; l < count; ++l) {
+        ASSERT_EQ(in(g).at(r, l), in(u).at(r, l) - in(v).at(r, l));
+        ASSERT_EQ(in(gx).at(r, l), in(u).at(r, l) - in(b).at(r, l));
+        ASSERT_EQ(in(gtheta).at(r, l), in(v).at(r, l) - in(b).at(r, l));
+      }
+  }
+}
+
 TEST_P(Kernels, LaneSum) {
   for (int count = 1; count <= kLanes; ++count) {
     const Buffer x = block(1, count, 5);
@@ -213,9 +247,13 @@ TEST_P(Kernels, AddLaneSums) {
     for (int count = 1; count <= kLanes; count += 5) {
       const Buffer x = block(rows, count, 5);
       std::vector<double> sums(static_cast<std::size_t>(rows + 1), 2.0);
-      kernels::add_lane_sums(in(x), count, sums.data());
+      kernels::add_lane_sums(in(x), count, 1, sums.data());
       for (int r = 0; r < rows; ++r)
         ASSERT_EQ(sums[static_cast<std::size_t>(r)], 2 + kernels::lane_sum(in(x).row(r), count));
+      kernels::add_lane_sums(in(x), count, -0.5, sums.data());
+      for (int r = 0; r < rows; ++r)
+        ASSERT_EQ(sums[static_cast<std::size_t>(r)],
+                  2 + 0.5 * kernels::lane_sum(in(x).row(r), count));
       ASSERT_EQ(sums.back(), 2);
     }
 }

@@ -4,10 +4,10 @@
 
 namespace affpcl {
 
-void Message::add(Field field, In rows) const {
+void Message::add(Field field, In rows, double factor) const {
   if (rows.width == kLanes)
-    return kernels::add_lane_sums({rows.p, field.rows}, lanes_.count, leaf_ + field.at);
-  for (int r = 0; r < field.rows; ++r) leaf_[field.at + r] += rows.p[r] * lanes_.count;
+    return kernels::add_lane_sums({rows.p, field.rows}, lanes_.count, factor, leaf_ + field.at);
+  for (int r = 0; r < field.rows; ++r) leaf_[field.at + r] += factor * rows.p[r] * lanes_.count;
 }
 
 void Message::add(Product product, In psi, In g) const {

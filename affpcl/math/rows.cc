@@ -55,6 +55,12 @@ void Descend(Out x, In step, In g) {
   });
 }
 
+void DescendBoth(Out x, In step, In g, In h) {
+  EachVector(x, [=](int r, int l) HWY_ATTR {
+    return hn::NegMulAdd(Get(step, 0, l), hn::Add(Get(g, r, l), Get(h, r, l)), Get(x, r, l));
+  });
+}
+
 void SquaredDistance(In a, In b, Out one_row) {
   const D d;
   for (int l = 0; l < one_row.lanes; l += Width()) {
@@ -81,6 +87,12 @@ void Scale(In a, const double* factor, Out to) {
       to, [=](int r, int l) HWY_ATTR { return hn::Mul(Get(a, r, l), hn::LoadU(D(), factor + l)); });
 }
 
+void ScaleAdd(In a, const double* factor, In b, Out to) {
+  EachVector(to, [=](int r, int l) HWY_ATTR {
+    return hn::MulAdd(Get(a, r, l), hn::LoadU(D(), factor + l), Get(b, r, l));
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace affpcl
 HWY_AFTER_NAMESPACE();
@@ -93,20 +105,26 @@ HWY_EXPORT(Copy);
 HWY_EXPORT(Subtract);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(Descend);
+HWY_EXPORT(DescendBoth);
 HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(Dot);
 HWY_EXPORT(Scale);
+HWY_EXPORT(ScaleAdd);
 
 void fill(Out to, double value) { HWY_DYNAMIC_DISPATCH(Fill)(to, value); }
 void copy(In from, Out to) { HWY_DYNAMIC_DISPATCH(Copy)(from, to); }
 void subtract(In a, In b, Out to) { HWY_DYNAMIC_DISPATCH(Subtract)(a, b, to); }
 void add_scaled(Out y, double a, In x) { HWY_DYNAMIC_DISPATCH(AddScaled)(y, a, x); }
 void descend(Out x, In step, In g) { HWY_DYNAMIC_DISPATCH(Descend)(x, step, g); }
+void descend(Out x, In step, In g, In h) { HWY_DYNAMIC_DISPATCH(DescendBoth)(x, step, g, h); }
 void squared_distance(In a, In b, Out one_row) {
   HWY_DYNAMIC_DISPATCH(SquaredDistance)(a, b, one_row);
 }
 void dot(In a, In b, int lanes, double* sum) { HWY_DYNAMIC_DISPATCH(Dot)(a, b, lanes, sum); }
 void scale(In a, const double* factor, Out to) { HWY_DYNAMIC_DISPATCH(Scale)(a, factor, to); }
+void scale(In a, const double* factor, In b, Out to) {
+  HWY_DYNAMIC_DISPATCH(ScaleAdd)(a, factor, b, to);
+}
 void outer(In a, In b, In x, Out to) {
   alignas(64) double sum[kLanes];
   dot(b, x, to.lanes, sum);

@@ -175,6 +175,21 @@ void Gaussian::apply(Lanes, In s, In x, Out Ax) const {
   kernels::rank_one(s, base(A_base_, x, Ax), config_.eps_A, Ax);
 }
 
+void Gaussian::residual(Lanes, In s, In b, In x, Out g) const {
+  kernels::rank_one(s, base(A_base_, x, g), config_.eps_A, b, g);
+}
+
+void Gaussian::at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const {
+  if (x.width != 1) return Problem::at_centre(lanes, s, b, x, theta, to);
+  thread_local std::vector<double> y;
+  const int d = config_.dim;
+  y.resize(2 * static_cast<std::size_t>(d));
+  kernels::matvec(A_base_.data(), d, d, x.p, y.data());
+  kernels::matvec(Phi_base_.data(), d, d, theta.p, y.data() + d);
+  kernels::at_centre(s, b, {y.data(), config_.eps_A}, {y.data() + d, config_.eps_b}, to.g, to.gx,
+                     to.gtheta);
+}
+
 void Gaussian::objective(Lanes lanes, In s, Out b) const {
   kernels::rank_one(s, Phi_theta_.block(lanes.first / kLanes)[whole(config_.dim)], config_.eps_b,
                     b);

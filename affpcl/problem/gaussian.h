@@ -37,6 +37,8 @@ class Gaussian final : public Problem {
   void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
   void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void residual(Lanes lanes, In s, In b, In x, Out g) const override;
+  void at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const override;
   void known(Lanes lanes, In s, Out b0) const override;
   const Densities* densities() const override { return &laws_; }
 

@@ -112,6 +112,17 @@ std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.da
 void Problem::Phi(Lanes, In, In, Out) const { lacking("Phi"); }
 void Problem::known(Lanes, In, Out) const { lacking("known central objective"); }
 void Problem::coe(Lanes, In, In b, In, In bhat, Out g) const { subtract(bhat, b, g); }
+void Problem::residual(Lanes lanes, In s, In b, In x, Out g) const {
+  apply(lanes, s, x, g);
+  subtract(g, b, g);
+}
+void Problem::at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const {
+  Phi(lanes, s, theta, to.g);
+  coe(lanes, s, b, theta, to.g, to.gtheta);
+  apply(lanes, s, x, to.gx);
+  subtract(to.gx, to.g, to.g);
+  subtract(to.gx, b, to.gx);
+}
 void Problem::draw_pair(const Draw&, Lanes, Out, Out) const { lacking("coupled pairs"); }
 void Problem::psi(Lanes, In, Out) const { lacking("ratio features"); }
 void Problem::cell(Lanes, In, Out) const { lacking("finite table"); }

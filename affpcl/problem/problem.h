@@ -99,6 +99,14 @@ class Problem {
   // Direction of central objective estimation (eq:obj-alg), k rows; bhat = Phi(s) theta is at hand.
   // Here: bhat - b.
   virtual void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const;
+  // The same, put together as they are used; a problem may know a shorter way.
+  virtual void residual(Lanes lanes, In s, In b, In x, Out g) const;  // A(s_i) x_i - b
+  struct AtCentre {
+    Out g;       // A(s) x - Phi(s) theta: g^{c->i}
+    Out gx;      // A(s) x - b
+    Out gtheta;  // coe, k rows
+  };
+  virtual void at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const;
   virtual void psi(Lanes lanes, In s, Out features) const;  // p rows
   virtual const Densities* densities() const { return nullptr; }
   // Where Shape::acts: the exact law, or the one that counts what it does not know.
