@@ -38,7 +38,7 @@ void Store::keep(std::int64_t first_block, std::int64_t last_block) {
 
 void Scratch::next_chunk(std::size_t n) {
   while (chunk_ < chunks_.size() && used_ + n > chunks_[chunk_].size()) ++chunk_, used_ = 0;
-  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max<std::size_t>(n, 1 << 14));
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max<std::size_t>(n, 1 << 13));
 }
 
 }  // namespace affpcl

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "affpcl/math/elementary-inl.h"
+#include "affpcl/math/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
@@ -68,6 +69,11 @@ void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) 
     V sum = hn::Zero(d);
     int c = 0;
     for (; c + N <= cols; c += N) sum = hn::MulAdd(hn::LoadU(d, A + c), hn::LoadU(d, x + c), sum);
+    if (kMasks && c < cols) {
+      const auto rest = hn::FirstN(d, static_cast<std::size_t>(cols - c));
+      sum = hn::MulAdd(hn::MaskedLoad(rest, d, A + c), hn::MaskedLoad(rest, d, x + c), sum);
+      c = cols;
+    }
     double rest = 0;
     for (; c < cols; ++c) rest += A[c] * x[c];
     y[r] = hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
@@ -141,7 +147,7 @@ HWY_INLINE void LaneSums(const double* x, int count, double (&sums)[R]) {
     for (int r = 0; r < R; ++r)
       sum[r] = hn::Add(sum[r], hn::MaskedLoad(rest, d, x + r * kLanes + l));
   }
-  for (int r = 0; r < R; ++r) sums[r] = hn::GetLane(hn::SumOfLanes(d, sum[r]));
+  LaneSumsOf(d, sum, sums);
 }
 
 double LaneSum(const double* x, int count) {
@@ -157,26 +163,6 @@ void AddLaneSums(In rows, int count, double factor, double* sums) {
     for (int k = 0; k < 4; ++k) sums[r + k] += factor * four[k];
   }
   for (; r < rows.rows; ++r) sums[r] += factor * LaneSum(rows.row(r), count);
-}
-
-#if HWY_TARGET <= HWY_AVX3
-// to[r] += the sum of v[r]'s lanes, for four at a time: halves are added where they meet.
-HWY_INLINE void AddSums(const V (&v)[4], double* to) {
-  const D d;
-  const auto pairs = [=](V a, V b) HWY_ATTR {  // a0+a1, b0+b1, a2+a3, b2+b3, ...
-    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-  };
-  const V low = pairs(v[0], v[1]), high = pairs(v[2], v[3]);
-  const V both = hn::Add(hn::ConcatLowerLower(d, high, low), hn::ConcatUpperUpper(d, high, low));
-  const V sums = hn::Add(both, hn::SwapAdjacentBlocks(both));  // s0 s1 s0 s1 s2 s3 s2 s3
-  const hn::Half<D> h;
-  const auto four = hn::ConcatLowerLower(h, hn::UpperHalf(h, sums), hn::LowerHalf(h, sums));
-  hn::StoreU(hn::Add(hn::LoadU(h, to), four), h, to);
-}
-#endif
-template <int R>
-HWY_INLINE void AddSums(const V (&v)[R], double* to) {
-  for (int r = 0; r < R; ++r) to[r] += hn::GetLane(hn::SumOfLanes(D(), v[r]));
 }
 
 // M[e][r] for E rows of psi and R rows of g: E R sums over lanes in registers.
@@ -201,7 +187,11 @@ HWY_INLINE void ProductTile(const double* psi, const double* g, int count, doubl
     const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - whole));
     add([=](const double* p) HWY_ATTR { return hn::MaskedLoad(rest, D(), p + whole); });
   }
-  for (int e = 0; e < E; ++e) AddSums(sum[e], M + static_cast<std::ptrdiff_t>(e) * stride);
+  double sums[R];
+  for (int e = 0; e < E; ++e, M += stride) {
+    LaneSumsOf(d, sum[e], sums);
+    for (int r = 0; r < R; ++r) M[r] += sums[r];
+  }
 }
 
 template <int E>
@@ -301,6 +291,15 @@ void Softmax(Out rows, const double* bias) {
   }
 }
 
+void AddTo(const double* from, std::size_t count, double* to) {
+  const D d;
+  const auto N = hn::Lanes(d);
+  std::size_t k = 0;
+  for (; k + N <= count; k += N)
+    hn::StoreU(hn::Add(hn::LoadU(d, to + k), hn::LoadU(d, from + k)), d, to + k);
+  for (; k < count; ++k) to[k] += from[k];
+}
+
 void Multiply(const double* from, double factor, std::size_t count, double* to) {
   const D d;
   const auto N = hn::Lanes(d);
@@ -327,6 +326,7 @@ HWY_EXPORT(AddSquare);
 HWY_EXPORT(Quadratic);
 HWY_EXPORT(AddLaneSums);
 HWY_EXPORT(Softmax);
+HWY_EXPORT(AddTo);
 HWY_EXPORT(Multiply);
 
 std::string instruction_set() {
@@ -408,6 +408,10 @@ void add_lane_sums(In rows, int count, double factor, double* sums) {
 }
 
 void softmax(Out rows, const double* bias) { HWY_DYNAMIC_DISPATCH(Softmax)(rows, bias); }
+
+void add(const double* from, std::size_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(AddTo)(from, count, to);
+}
 
 void multiply(const double* from, double factor, std::size_t count, double* to) {
   HWY_DYNAMIC_DISPATCH(Multiply)(from, factor, count, to);

@@ -61,6 +61,9 @@ void add_lane_sums(In rows, int count, double factor, double* sums);
 // rows[e] <- exp(rows[e] + bias[e]), divided by their sum over e, in every lane.
 void softmax(Out rows, const double* bias);
 
+// to += from, of `count` numbers.
+void add(const double* from, std::size_t count, double* to);
+
 // to = factor from, of `count` numbers.
 void multiply(const double* from, double factor, std::size_t count, double* to);
 

@@ -258,6 +258,16 @@ TEST_P(Kernels, AddLaneSums) {
     }
 }
 
+TEST_P(Kernels, Add) {
+  for (std::size_t count = 0; count <= 37; ++count) {
+    std::vector<double> x(count + 1), y(count + 1, 77);
+    for (std::size_t k = 0; k <= count; ++k) x[k] = static_cast<double>(k) - 3;
+    kernels::add(x.data(), count, y.data());
+    for (std::size_t k = 0; k < count; ++k) ASSERT_EQ(y[k], 77 + x[k]);
+    ASSERT_EQ(y[count], 77);
+  }
+}
+
 TEST_P(Kernels, Multiply) {
   for (std::size_t count = 0; count <= 37; ++count) {
     std::vector<double> x(count + 1), y(count + 1, 77);

@@ -49,6 +49,7 @@ inline int samples_at_a_time(std::ptrdiff_t stride, std::size_t bytes) {
 #include <hwy/highway.h>
 
 #include "affpcl/math/elementary-inl.h"
+#include "affpcl/math/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
@@ -64,11 +65,11 @@ HWY_INLINE int Width() {
 
 // Logits of J samples and C vectors of components.
 template <int J, int C, class T>
-HWY_INLINE void LogitTile(const Columns<T>& columns, int e, const T* s, const T* shift, T* out) {
+HWY_INLINE void Logits(const Columns<T>& columns, int e, const T* s, const T* shift,
+                       hn::Vec<Tag<T>> (&sum)[J][C]) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const int N = Width<T>();
-  V sum[J][C];
   for (int j = 0; j < J; ++j)
     for (int v = 0; v < C; ++v)
       sum[j][v] = hn::Sub(hn::Load(d, columns.bias + e + v * N), hn::Set(d, shift[j]));
@@ -81,8 +82,43 @@ HWY_INLINE void LogitTile(const Columns<T>& columns, int e, const T* s, const T*
       for (int v = 0; v < C; ++v) sum[j][v] = hn::MulAdd(x, row[v], sum[j][v]);
     }
   }
+}
+
+template <int J, int C, class T>
+HWY_INLINE void LogitTile(const Columns<T>& columns, int e, const T* s, const T* shift, T* out) {
+  const Tag<T> d;
+  hn::Vec<Tag<T>> sum[J][C];
+  Logits(columns, e, s, shift, sum);
   for (int j = 0; j < J; ++j)
-    for (int v = 0; v < C; ++v) hn::Store(sum[j][v], d, out + j * columns.stride + v * N);
+    for (int v = 0; v < C; ++v) hn::Store(sum[j][v], d, out + j * columns.stride + v * Width<T>());
+}
+
+// Where all components are C vectors the logits need not leave the registers before exp.
+template <int J, int C, class T>
+HWY_INLINE void FewTile(const Columns<T>& columns, const T* s, const T* shift, T* w, T* Z) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  V logit[J][C], sum[J];
+  Logits(columns, 0, s, shift, logit);
+  for (int j = 0; j < J; ++j) sum[j] = hn::Zero(d);
+  for (int v = 0; v < C; ++v) {
+    const V weight = hn::Load(d, columns.weight + v * Width<T>());
+    for (int j = 0; j < J; ++j) {
+      const V x = Exp(d, logit[j][v]);
+      hn::Store(x, d, w + j * columns.stride + v * Width<T>());
+      sum[j] = hn::MulAdd(x, weight, sum[j]);
+    }
+  }
+  LaneSumsOf(d, sum, Z);
+}
+
+template <int C, class T>
+HWY_INLINE void FewExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z) {
+  int j = 0;
+  for (; j + 4 <= x.count; j += 4)
+    FewTile<4, C>(columns, x.s + j, x.shift + j, w + j * columns.stride, Z + j);
+  for (; j < x.count; ++j)
+    FewTile<1, C>(columns, x.s + j, x.shift + j, w + j * columns.stride, Z + j);
 }
 
 // exp of J samples' logits at components [first, last), and what that adds to their sums.
@@ -123,6 +159,12 @@ template <class T>
 void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z) {
   const Tag<T> d;
   const int N = Width<T>(), end = (columns.components + N - 1) / N * N;
+  if (kWide && end <= 4 * N) {
+    if (end == 4 * N) return FewExponentials<4>(columns, x, w, Z);
+    if (end == 3 * N) return FewExponentials<3>(columns, x, w, Z);
+    if (end == 2 * N) return FewExponentials<2>(columns, x, w, Z);
+    return FewExponentials<1>(columns, x, w, Z);
+  }
   const int strip = std::clamp(384 / columns.dim, 2, 16) / 2 * 2 * N;
   HWY_ALIGN T sums[kLanes * kVectorBytes / sizeof(T)];
   std::fill_n(sums, x.count * N, T(0));
@@ -167,15 +209,20 @@ HWY_INLINE void ProductTile(const Columns<T>& columns, int e, const T* g, const 
     for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, rows + v * N);
     double* to = M + static_cast<std::ptrdiff_t>(r) * columns.components + e;
     const int width = std::min(C * N, columns.components - e);
-    int k = 0;
-    for (; k + step <= width; k += step) {
-      hn::Vec<Tag<double>> add;
+    const auto sums_at = [&](int k) HWY_ATTR {
       if constexpr (sizeof(T) == 8) {
-        add = hn::Load(dd, rows + k);
+        return hn::Load(dd, rows + k);
       } else {
-        add = hn::PromoteTo(dd, hn::Load(piece, rows + k));
+        return hn::PromoteTo(dd, hn::Load(piece, rows + k));
       }
-      hn::StoreU(hn::Add(hn::LoadU(dd, to + k), add), dd, to + k);
+    };
+    int k = 0;
+    for (; k + step <= width; k += step)
+      hn::StoreU(hn::Add(hn::LoadU(dd, to + k), sums_at(k)), dd, to + k);
+    if (kMasks && k < width) {
+      const auto rest = hn::FirstN(dd, static_cast<std::size_t>(width - k));
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(rest, dd, to + k), sums_at(k)), rest, dd, to + k);
+      k = width;
     }
     for (; k < width; ++k) to[k] += rows[k];
   }
@@ -186,6 +233,8 @@ HWY_INLINE void ProductColumns(const Columns<T>& columns, int e, const Samples<T
                                double* M) {
   int r = 0;
   const auto at = [&](int row) { return static_cast<std::ptrdiff_t>(row) * columns.components; };
+  for (; kWide && r + 5 <= x.rows && (x.rows - r) % 4 != 0; r += 5)
+    ProductTile<5, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
   for (; r + 4 <= x.rows; r += 4)
     ProductTile<4, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
   for (; r < x.rows; ++r) ProductTile<1, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
@@ -201,17 +250,28 @@ void AddProducts(const Columns<T>& columns, const Samples<T>& x, const T* w, dou
   for (; e < end; e += N) ProductColumns<1>(columns, e, x, w, M);
 }
 
-// Numbers of a block's rows in the kernel's type, times a factor per lane.
+// Numbers of a block's rows in the kernel's type, times a factor per lane. Writes whole vectors.
 template <class T>
 void Scaled(In rows, int first, int count, const T* factor, T* out) {
-  for (int r = 0; r < rows.rows; ++r, out += kLanes) {
-    if (rows.width == 1) {
-      for (int j = 0; j < count; ++j) out[j] = static_cast<T>(rows.p[r]) * factor[j];
-    } else {
-      const double* row = rows.row(r) + first;
-      for (int j = 0; j < count; ++j) out[j] = static_cast<T>(row[j]) * factor[j];
+  const Tag<double> dd;
+  const hn::Rebind<T, Tag<double>> d;
+  for (int r = 0; r < rows.rows; ++r, out += kLanes)
+    for (int j = 0; j < count; j += Width<double>()) {
+      const auto x =
+          rows.width == 1 ? hn::Set(dd, rows.p[r]) : hn::LoadU(dd, rows.row(r) + first + j);
+      if constexpr (sizeof(T) == 8) {
+        hn::StoreU(hn::Mul(x, hn::LoadU(d, factor + j)), d, out + j);
+      } else {
+        hn::StoreU(hn::Mul(hn::DemoteTo(d, x), hn::LoadU(d, factor + j)), d, out + j);
+      }
     }
-  }
+}
+
+template <class T>
+void Reciprocals(T* numbers, int count) {  // and of what comes after them, up to a whole vector
+  const Tag<T> d;
+  for (int j = 0; j < count; j += Width<T>())
+    hn::StoreU(hn::Div(hn::Set(d, T(1)), hn::LoadU(d, numbers + j)), d, numbers + j);
 }
 
 template <class T>
@@ -229,7 +289,7 @@ void AccumulateAs(const Columns<T>& columns, const Space<T>& space, In s, const 
     const Samples<T> x{all.s + first, all.shift + first, all.g, all.rows,
                        std::min(space.samples, count - first)};
     AllExponentials(columns, x, space.w, space.factor);
-    for (int j = 0; j < x.count; ++j) space.factor[j] = 1 / space.factor[j];
+    Reciprocals(space.factor, x.count);
     Scaled(g, first, x.count, space.factor, space.g);
     AddProducts(columns, x, space.w, M);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "affpcl/math/kernels.h"
+
 namespace affpcl {
 
 double* SumTree::open() {
@@ -19,9 +21,7 @@ void SumTree::push(int level, std::int64_t index) {
     const Node right = nodes_.back();
     Node& left = nodes_[nodes_.size() - 2];
     if (right.index % 2 == 0 || left.level != right.level || left.index + 1 != right.index) break;
-    double* a = slots_[nodes_.size() - 2].data();
-    const double* b = slots_[nodes_.size() - 1].data();
-    for (std::size_t k = 0; k < width_; ++k) a[k] += b[k];
+    kernels::add(slots_[nodes_.size() - 1].data(), width_, slots_[nodes_.size() - 2].data());
     nodes_.pop_back();
     ++left.level;
     left.index /= 2;

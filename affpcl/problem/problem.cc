@@ -74,13 +74,10 @@ CoeSystem coe_system(const Problem& problem) {
   CoeSystem sys;
   sys.at_zero =
       summed_vector(problem, k, [&](Lanes lanes, Out y) { problem.mean_coe(lanes, theta0, y); });
-  Buffer space(static_cast<std::size_t>(k) * kLanes);
-  const Out offset{space.data(), k};
-  sys.linear = summed_matrix(problem, k, k, [&](Lanes lanes, In unit, Out y) {
-    problem.mean_coe(lanes, unit, y);
-    problem.mean_coe(lanes, theta0, offset);
-    add_scaled(y, -1, offset);
-  });
+  // What each column's map has beside its linear part is the same for all columns.
+  sys.linear = summed_matrix(
+      problem, k, k, [&](Lanes lanes, In unit, Out y) { problem.mean_coe(lanes, unit, y); });
+  sys.linear.colwise() -= sys.at_zero;
   return sys;
 }
 
@@ -137,9 +134,11 @@ void Problem::mean_Phi(Lanes lanes, In theta, Out bhat) const {
 }
 void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
   const int d = shape().d;
-  Buffer space(2 * static_cast<std::size_t>(d) * kLanes);
-  const Out b{space.data(), d}, bhat{space.data() + static_cast<std::ptrdiff_t>(d) * kLanes, d};
-  if (outcomes() == 0) {
+  const bool finite = outcomes() > 0;
+  Buffer space((finite ? 2 : 1) * static_cast<std::size_t>(d) * kLanes);
+  const Out b{space.data(), d},
+      bhat{space.data() + (finite ? static_cast<std::ptrdiff_t>(d) * kLanes : 0), d};
+  if (!finite) {
     mean_Phi(lanes, theta, g);
     mean_objective(lanes, b);
     return add_scaled(g, -1, b);
