@@ -269,8 +269,8 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
           if (ahead) contribute(group, m, at, steps, b, worker, numbers);
         });
       });
-  if (ahead) m.ahead = sum;
   record(m, at, sum + errors_at);
+  if (ahead && m.progress[kDivergedAt] == 0) m.ahead = sum;
 }
 
 // Who has no sample takes no step.

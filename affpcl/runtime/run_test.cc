@@ -393,6 +393,21 @@ TEST(RunDivergence, IsRememberedInASavedState) {
 
 // The scale is how far the start is from the solution, or how long the solution is: a system whose
 // solution is zero, started elsewhere, converges and must not be given up.
+TEST(RunDivergence, AStateFromBeforeGoesOnAsItDid) {
+  const Gaussian problem({.agents = 20, .dim = 3}, 6, 0);
+  const std::unique_ptr<Team> team = serial_team();
+  Loop run(problem, methods({"affpcl"}, 0.5), options(200), *team),
+      again(problem, methods({"affpcl"}, 0.5), options(200), *team);
+  run.advance(1);
+  const RunState early = run.save();
+  run.advance(200);
+  ASSERT_GT(run.finish()[0].diverged_at, 3);
+  run.load(early);
+  run.advance(3);
+  again.advance(3);
+  EXPECT_TRUE(same_bits(pictures(run, problem, 1), pictures(again, problem, 1)));
+}
+
 TEST(RunDivergence, ASolutionOfZeroIsNotADivergence) {
   FiniteSystem f = Tabular::generate({.agents = 4, .dim = 2}, 1, 0);
   f.theta.assign(f.theta.size(), 0.0);
