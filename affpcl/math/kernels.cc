@@ -16,6 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace affpcl {
 namespace HWY_NAMESPACE {
 
+// Rows of a block are offsets far below 2^31.
+// NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result)
 using D = hn::CappedTag<double, kLaneStep>;
 using V = hn::Vec<D>;
 
@@ -309,6 +311,7 @@ void Multiply(const double* from, double factor, std::size_t count, double* to) 
   for (; k < count; ++k) to[k] = from[k] * factor;
 }
 
+// NOLINTEND(bugprone-implicit-widening-of-multiplication-result)
 }  // namespace HWY_NAMESPACE
 }  // namespace affpcl
 HWY_AFTER_NAMESPACE();

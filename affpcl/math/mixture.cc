@@ -166,7 +166,7 @@ void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z)
     return FewExponentials<1>(columns, x, w, Z);
   }
   const int strip = std::clamp(384 / columns.dim, 2, 16) / 2 * 2 * N;
-  HWY_ALIGN T sums[kLanes * kVectorBytes / sizeof(T)];
+  HWY_ALIGN T sums[kLanes * (kVectorBytes / sizeof(T))];
   std::fill_n(sums, x.count * N, T(0));
   for (int first = 0; first < end; first += strip) {
     const int last = std::min(first + strip, end);
@@ -204,7 +204,7 @@ HWY_INLINE void ProductTile(const Columns<T>& columns, int e, const T* g, const 
   const Tag<double> dd;
   const hn::Rebind<T, Tag<double>> piece;
   const int step = Width<double>();
-  HWY_ALIGN T rows[C * kVectorBytes / sizeof(T)];
+  HWY_ALIGN T rows[C * (kVectorBytes / sizeof(T))];
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, rows + v * N);
     double* to = M + static_cast<std::ptrdiff_t>(r) * columns.components + e;

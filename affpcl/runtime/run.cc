@@ -139,7 +139,8 @@ In Run::scored(const Member& member, std::int64_t block) const {
 }
 
 Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int steps) const {
-  const std::int64_t rows = group.samples_of_a_round() * (group.sample.rows() + shape_.d);
+  const std::int64_t rows =
+      std::int64_t{group.samples_of_a_round()} * (group.sample.rows() + shape_.d);
   return {.p = group.samples.block(block).p + (group.two() ? at % 2 * rows * kLanes : 0),
           .state_rows = group.sample.rows(),
           .d = shape_.d,
