@@ -134,15 +134,16 @@ void Problem::mean_Phi(Lanes lanes, In theta, Out bhat) const {
 }
 void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
   const int d = shape().d;
-  const bool finite = outcomes() > 0;
-  Buffer space((finite ? 2 : 1) * static_cast<std::size_t>(d) * kLanes);
-  const Out b{space.data(), d},
-      bhat{space.data() + (finite ? static_cast<std::ptrdiff_t>(d) * kLanes : 0), d};
-  if (!finite) {
+  const std::size_t size = static_cast<std::size_t>(d) * kLanes;
+  if (outcomes() == 0) {
+    const Buffer space(size);
+    const Out b{space.data(), d};
     mean_Phi(lanes, theta, g);
     mean_objective(lanes, b);
     return add_scaled(g, -1, b);
   }
+  const Buffer space(2 * size);
+  const Out b{space.data(), d}, bhat{space.data() + size, d};
   over_outcomes(*this, lanes, g, [&](In s, Out y) {
     objective(lanes, s, b);
     Phi(lanes, s, theta, bhat);
