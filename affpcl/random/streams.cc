@@ -92,23 +92,27 @@ HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces
   const hn::RebindToFloat<D> df;
   Words<D> c[U];
   for (int i = 0; i < U; ++i) {
-    c[i].c0 = hn::Iota(d, pieces[i].first);
+    c[i].c0 = hn::Add(hn::Iota(d, 0), hn::Set(d, pieces[i].first));
     c[i].c1 = hn::Set(d, std::uint64_t{source.step});
     c[i].c2 = hn::Set(d, std::uint64_t{source.replicate});
     c[i].c3 = hn::Set(d, std::uint64_t{(source.purpose << 24) | pieces[i].block});
   }
   Philox(d, source, c);
+  using V = hn::Vec<decltype(df)>;
+  V u[U], v[U];
   for (int i = 0; i < U; ++i) {
-    auto u = ToUniform(d, c[i].c1, c[i].c0), v = ToUniform(d, c[i].c3, c[i].c2);
+    u[i] = ToUniform(d, c[i].c1, c[i].c0), v[i] = ToUniform(d, c[i].c3, c[i].c2);
+    if (normal) u[i] = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), Log(df, u[i])));
+  }
+  for (int i = 0; i < U; ++i) {
     if (normal) {
-      const auto r = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), Log(df, u)));
-      hn::Vec<decltype(df)> sine, cosine;
-      SinCosTurn(df, v, sine, cosine);
-      u = hn::Mul(r, cosine);
-      v = hn::Mul(r, sine);
+      V sine, cosine;
+      SinCosTurn(df, v[i], sine, cosine);
+      v[i] = hn::Mul(u[i], sine);
+      u[i] = hn::Mul(u[i], cosine);
     }
-    hn::StoreU(u, df, pieces[i].even);
-    if (pieces[i].odd != nullptr) hn::StoreU(v, df, pieces[i].odd);
+    hn::StoreU(u[i], df, pieces[i].even);
+    if (pieces[i].odd != nullptr) hn::StoreU(v[i], df, pieces[i].odd);
   }
 }
 
@@ -122,12 +126,12 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
   const std::int64_t turns = (all + U - 1) / U;
   Piece pieces[U];
   int waiting = 0;
-  std::int64_t done = 0, turn = 1;
+  std::int64_t done = 0, turn = 1, until = all / turns;
   for (int r = 0; r < rows.rows; r += 2, ++block)
     for (int l = 0; l < count; l += N) {
       pieces[waiting++] = {block, first + static_cast<std::uint64_t>(l), rows.row(r) + l,
                            r + 1 < rows.rows ? rows.row(r + 1) + l : nullptr};
-      if (done + waiting < all * turn / turns) continue;
+      if (done + waiting < until) continue;
       switch (waiting) {
         case 1:
           Fill<1>(d, source, normal, pieces);
@@ -141,7 +145,8 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
         default:
           Fill<U>(d, source, normal, pieces);
       }
-      done += waiting, ++turn, waiting = 0;
+      done += waiting, waiting = 0;
+      until = all * ++turn / turns;
     }
 }
 
