@@ -7,15 +7,21 @@
 #define AFFPCL_MATH_MIXTURE_TABLE
 namespace affpcl {
 
-constexpr int kVectorBytes = 64;                // bytes of a vector
-constexpr std::size_t kCacheBytes = 1'000'000;  // what a tile of exponentials may take
+constexpr int kVectorBytes = 64;              // bytes of a vector
+constexpr std::size_t kCacheBytes = 1 << 20;  // what a tile of exponentials may take
 
-// The components in columns, padded: component e is number e of every row of `stride` numbers.
+// Components come in panels of four vectors, one after the other in memory: the last is padded.
+template <class T>
+constexpr int kPanel = 4 * kVectorBytes / static_cast<int>(sizeof(T));
+
+// Panel by panel: the means' rows, then -|m|^2/2, then the weights.
 template <class T>
 struct Columns {
-  int dim = 0, components = 0;
-  std::ptrdiff_t stride = 0;
-  const T *means = nullptr, *bias = nullptr, *weight = nullptr;
+  int dim = 0, components = 0, panels = 0;
+  const T* numbers = nullptr;
+  const T* panel(int p) const {
+    return numbers + static_cast<std::ptrdiff_t>(p) * (dim + 2) * kPanel<T>;
+  }
 };
 
 // A tile's samples: rows of 64 lanes.
@@ -28,16 +34,18 @@ struct Samples {
 // Memory for a block.
 template <class T>
 struct Space {
-  T* w;         // [samples][stride]
+  T* w;         // [panels][samples][kPanel]
   int samples;  // taken at a time
   T *s, *shift, *g, *factor;
 };
 
-// How many samples are taken at a time, so that their exponentials stay in the cache. It depends on
-// sizes alone.
-inline int samples_at_a_time(std::ptrdiff_t stride, std::size_t bytes) {
-  const auto fit = static_cast<int>(kCacheBytes / (static_cast<std::size_t>(stride) * bytes));
-  return std::clamp(fit / 8 * 8, 16, kLanes);
+// How many samples are taken at a time, so that their exponentials stay in the cache: 64 or a half,
+// a quarter of it. It depends on sizes alone.
+inline int samples_at_a_time(int panels) {
+  const std::size_t each = static_cast<std::size_t>(panels) * 4 * kVectorBytes;
+  int samples = kLanes;
+  while (samples > 16 && static_cast<std::size_t>(samples) * each > kCacheBytes) samples /= 2;
+  return samples;
 }
 
 }  // namespace affpcl
@@ -63,20 +71,27 @@ HWY_INLINE int Width() {
   return static_cast<int>(hn::Lanes(Tag<T>()));
 }
 
-// Logits of J samples and C vectors of components.
+// Vectors of a panel that hold components.
+template <class T>
+HWY_INLINE int VectorsOf(const Columns<T>& columns, int panel) {
+  const int N = Width<T>(), left = columns.components - panel * kPanel<T>;
+  return (std::min(left, kPanel<T>) + N - 1) / N;
+}
+
+// Logits of J samples and C vectors of a panel's components.
 template <int J, int C, class T>
-HWY_INLINE void Logits(const Columns<T>& columns, int e, const T* s, const T* shift,
+HWY_INLINE void Logits(const T* panel, int dim, const T* s, const T* shift,
                        hn::Vec<Tag<T>> (&sum)[J][C]) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const int N = Width<T>();
+  const T* bias = panel + static_cast<std::ptrdiff_t>(dim) * kPanel<T>;
   for (int j = 0; j < J; ++j)
     for (int v = 0; v < C; ++v)
-      sum[j][v] = hn::Sub(hn::Load(d, columns.bias + e + v * N), hn::Set(d, shift[j]));
-  const T* m = columns.means + e;
-  for (int r = 0; r < columns.dim; ++r, m += columns.stride, s += kLanes) {
+      sum[j][v] = hn::Sub(hn::Load(d, bias + v * N), hn::Set(d, shift[j]));
+  for (; panel != bias; panel += kPanel<T>, s += kLanes) {
     V row[C];
-    for (int v = 0; v < C; ++v) row[v] = hn::Load(d, m + v * N);
+    for (int v = 0; v < C; ++v) row[v] = hn::Load(d, panel + v * N);
     for (int j = 0; j < J; ++j) {
       const V x = hn::Set(d, s[j]);
       for (int v = 0; v < C; ++v) sum[j][v] = hn::MulAdd(x, row[v], sum[j][v]);
@@ -85,12 +100,12 @@ HWY_INLINE void Logits(const Columns<T>& columns, int e, const T* s, const T* sh
 }
 
 template <int J, int C, class T>
-HWY_INLINE void LogitTile(const Columns<T>& columns, int e, const T* s, const T* shift, T* out) {
+HWY_INLINE void LogitTile(const T* panel, int dim, const T* s, const T* shift, T* w) {
   const Tag<T> d;
   hn::Vec<Tag<T>> sum[J][C];
-  Logits(columns, e, s, shift, sum);
+  Logits(panel, dim, s, shift, sum);
   for (int j = 0; j < J; ++j)
-    for (int v = 0; v < C; ++v) hn::Store(sum[j][v], d, out + j * columns.stride + v * Width<T>());
+    for (int v = 0; v < C; ++v) hn::Store(sum[j][v], d, w + j * kPanel<T> + v * Width<T>());
 }
 
 // Where all components are C vectors the logits need not leave the registers before exp.
@@ -99,13 +114,14 @@ HWY_INLINE void FewTile(const Columns<T>& columns, const T* s, const T* shift, T
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   V logit[J][C], sum[J];
-  Logits(columns, 0, s, shift, logit);
+  Logits(columns.numbers, columns.dim, s, shift, logit);
   for (int j = 0; j < J; ++j) sum[j] = hn::Zero(d);
+  const T* weights = columns.numbers + (columns.dim + 1) * kPanel<T>;
   for (int v = 0; v < C; ++v) {
-    const V weight = hn::Load(d, columns.weight + v * Width<T>());
+    const V weight = hn::Load(d, weights + v * Width<T>());
     for (int j = 0; j < J; ++j) {
       const V x = Exp(d, logit[j][v]);
-      hn::Store(x, d, w + j * columns.stride + v * Width<T>());
+      hn::Store(x, d, w + j * kPanel<T> + v * Width<T>());
       sum[j] = hn::MulAdd(x, weight, sum[j]);
     }
   }
@@ -116,23 +132,22 @@ template <int C, class T>
 HWY_INLINE void FewExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z) {
   int j = 0;
   for (; j + 4 <= x.count; j += 4)
-    FewTile<4, C>(columns, x.s + j, x.shift + j, w + j * columns.stride, Z + j);
-  for (; j < x.count; ++j)
-    FewTile<1, C>(columns, x.s + j, x.shift + j, w + j * columns.stride, Z + j);
+    FewTile<4, C>(columns, x.s + j, x.shift + j, w + j * kPanel<T>, Z + j);
+  for (; j < x.count; ++j) FewTile<1, C>(columns, x.s + j, x.shift + j, w + j * kPanel<T>, Z + j);
 }
 
-// exp of J samples' logits at components [first, last), and what that adds to their sums.
+// exp of J samples' logits at a panel, and what that adds to their sums.
 template <int J, class T>
-HWY_INLINE void ExpTile(const Columns<T>& columns, int first, int last, T* w, T* sums) {
+HWY_INLINE void ExpTile(const T* weights, int vectors, T* w, T* sums) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const int N = Width<T>();
   V sum[J];
   for (int j = 0; j < J; ++j) sum[j] = hn::Load(d, sums + j * N);
-  for (int e = first; e < last; e += N) {
-    const V weight = hn::Load(d, columns.weight + e);
+  for (int v = 0; v < vectors; ++v) {
+    const V weight = hn::Load(d, weights + v * N);
     for (int j = 0; j < J; ++j) {
-      T* p = w + j * columns.stride + e;
+      T* p = w + j * kPanel<T> + v * N;
       const V x = Exp(d, hn::Load(d, p));
       hn::Store(x, d, p);
       sum[j] = hn::MulAdd(x, weight, sum[j]);
@@ -142,49 +157,96 @@ HWY_INLINE void ExpTile(const Columns<T>& columns, int first, int last, T* w, T*
 }
 
 template <int J, class T>
-HWY_INLINE void Exponentials(const Columns<T>& columns, int first, int last, const T* s,
-                             const T* shift, T* w, T* sums) {
+HWY_INLINE void Exponentials(const T* panel, int dim, int vectors, const T* s, const T* shift, T* w,
+                             T* sums) {
   const int N = Width<T>();
-  int e = first;
-  for (; kWide && e + 4 * N <= last; e += 4 * N) LogitTile<J, 4>(columns, e, s, shift, w + e);
-  for (; kWide && e + 3 * N <= last; e += 3 * N) LogitTile<J, 3>(columns, e, s, shift, w + e);
-  for (; e + 2 * N <= last; e += 2 * N) LogitTile<J, 2>(columns, e, s, shift, w + e);
-  for (; e < last; e += N) LogitTile<J, 1>(columns, e, s, shift, w + e);
-  ExpTile<J>(columns, first, last, w, sums);
+  int v = 0;
+  for (; kWide && v + 4 <= vectors; v += 4)
+    LogitTile<J, 4>(panel + v * N, dim, s, shift, w + v * N);
+  for (; v + 2 <= vectors; v += 2) LogitTile<J, 2>(panel + v * N, dim, s, shift, w + v * N);
+  for (; v < vectors; ++v) LogitTile<J, 1>(panel + v * N, dim, s, shift, w + v * N);
+  ExpTile<J>(panel + static_cast<std::ptrdiff_t>(dim + 1) * kPanel<T>, vectors, w, sums);
 }
 
-// w[j][e] = exp(l_e(s_j) - l_own(s_j)) and Z[j] = sum_e weight_e w[j][e], in strips of components
-// whose means stay in the first cache.
+// w[j][e] = exp(l_e(s_j) - l_own(s_j)) and Z[j] = sum_e weight_e w[j][e], panel after panel: its
+// means stay in the first cache.
 template <class T>
-void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, T* Z) {
+void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, int samples, T* Z) {
   const Tag<T> d;
-  const int N = Width<T>(), end = (columns.components + N - 1) / N * N;
-  if (kWide && end <= 4 * N) {
-    if (end == 4 * N) return FewExponentials<4>(columns, x, w, Z);
-    if (end == 3 * N) return FewExponentials<3>(columns, x, w, Z);
-    if (end == 2 * N) return FewExponentials<2>(columns, x, w, Z);
+  const int N = Width<T>();
+  if (kWide && columns.panels == 1) {
+    const int vectors = VectorsOf(columns, 0);
+    if (vectors == 4) return FewExponentials<4>(columns, x, w, Z);
+    if (vectors == 3) return FewExponentials<3>(columns, x, w, Z);
+    if (vectors == 2) return FewExponentials<2>(columns, x, w, Z);
     return FewExponentials<1>(columns, x, w, Z);
   }
-  const int strip = std::clamp(384 / columns.dim, 2, 16) / 2 * 2 * N;
   HWY_ALIGN T sums[kLanes * (kVectorBytes / sizeof(T))];
   std::fill_n(sums, x.count * N, T(0));
-  for (int first = 0; first < end; first += strip) {
-    const int last = std::min(first + strip, end);
+  for (int p = 0; p < columns.panels; ++p, w += samples * kPanel<T>) {
+    const T* panel = columns.panel(p);
+    const int vectors = VectorsOf(columns, p);
     int j = 0;
+    for (; kWide && j + 6 <= x.count; j += 6)
+      Exponentials<6>(panel, columns.dim, vectors, x.s + j, x.shift + j, w + j * kPanel<T>,
+                      sums + j * N);
     for (; j + 4 <= x.count; j += 4)
-      Exponentials<4>(columns, first, last, x.s + j, x.shift + j, w + j * columns.stride,
+      Exponentials<4>(panel, columns.dim, vectors, x.s + j, x.shift + j, w + j * kPanel<T>,
                       sums + j * N);
     for (; j < x.count; ++j)
-      Exponentials<1>(columns, first, last, x.s + j, x.shift + j, w + j * columns.stride,
+      Exponentials<1>(panel, columns.dim, vectors, x.s + j, x.shift + j, w + j * kPanel<T>,
                       sums + j * N);
   }
   for (int j = 0; j < x.count; ++j)
     Z[j] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + j * N)));
 }
 
-// M[r][e] += sum_j g[r][j] w[j][e] for R rows and C vectors of components.
+// to += x, in double.
+template <class T>
+HWY_INLINE void AddVector(hn::Vec<Tag<T>> x, double* to) {
+  const Tag<double> dd;
+  const auto add = [=](hn::Vec<Tag<double>> part, double* at)
+                       HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(dd, at), part), dd, at); };
+  if constexpr (sizeof(T) == 8) {
+    add(x, to);
+  } else {
+#if HWY_TARGET == HWY_SCALAR
+    add(hn::PromoteTo(dd, x), to);
+#else
+    const hn::Half<Tag<T>> half;
+    add(hn::PromoteTo(dd, hn::LowerHalf(half, x)), to);
+    add(hn::PromoteTo(dd, hn::UpperHalf(half, x)), to + Width<double>());
+#endif
+  }
+}
+
+// to[k] += rows[k] for k < width, where that is not whole vectors.
+template <class T>
+HWY_INLINE void AddNumbers(const T* rows, int width, double* to) {
+  const Tag<double> dd;
+  const hn::Rebind<T, Tag<double>> piece;
+  const int step = Width<double>();
+  const auto sums_at = [&](int k) HWY_ATTR {
+    if constexpr (sizeof(T) == 8) {
+      return hn::Load(dd, rows + k);
+    } else {
+      return hn::PromoteTo(dd, hn::Load(piece, rows + k));
+    }
+  };
+  int k = 0;
+  for (; k + step <= width; k += step)
+    hn::StoreU(hn::Add(hn::LoadU(dd, to + k), sums_at(k)), dd, to + k);
+  if (kMasks && k < width) {
+    const auto rest = hn::FirstN(dd, static_cast<std::size_t>(width - k));
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(rest, dd, to + k), sums_at(k)), rest, dd, to + k);
+    k = width;
+  }
+  for (; k < width; ++k) to[k] += rows[k];
+}
+
+// M[r][e] += sum_j g[r][j] w[j][e] for R rows and C vectors of components, `width` of them real.
 template <int R, int C, class T>
-HWY_INLINE void ProductTile(const Columns<T>& columns, int e, const T* g, const T* w, int count,
+HWY_INLINE void ProductTile(const T* g, const T* w, int count, int width, std::ptrdiff_t stride,
                             double* M) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
@@ -192,8 +254,7 @@ HWY_INLINE void ProductTile(const Columns<T>& columns, int e, const T* g, const 
   V sum[R][C];
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < C; ++v) sum[r][v] = hn::Zero(d);
-  w += e;
-  for (int j = 0; j < count; ++j, w += columns.stride) {
+  for (int j = 0; j < count; ++j, w += kPanel<T>) {
     V x[C];
     for (int v = 0; v < C; ++v) x[v] = hn::Load(d, w + v * N);
     for (int r = 0; r < R; ++r) {
@@ -201,53 +262,46 @@ HWY_INLINE void ProductTile(const Columns<T>& columns, int e, const T* g, const 
       for (int v = 0; v < C; ++v) sum[r][v] = hn::MulAdd(y, x[v], sum[r][v]);
     }
   }
-  const Tag<double> dd;
-  const hn::Rebind<T, Tag<double>> piece;
-  const int step = Width<double>();
-  HWY_ALIGN T rows[C * (kVectorBytes / sizeof(T))];
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, rows + v * N);
-    double* to = M + static_cast<std::ptrdiff_t>(r) * columns.components + e;
-    const int width = std::min(C * N, columns.components - e);
-    const auto sums_at = [&](int k) HWY_ATTR {
-      if constexpr (sizeof(T) == 8) {
-        return hn::Load(dd, rows + k);
-      } else {
-        return hn::PromoteTo(dd, hn::Load(piece, rows + k));
-      }
-    };
-    int k = 0;
-    for (; k + step <= width; k += step)
-      hn::StoreU(hn::Add(hn::LoadU(dd, to + k), sums_at(k)), dd, to + k);
-    if (kMasks && k < width) {
-      const auto rest = hn::FirstN(dd, static_cast<std::size_t>(width - k));
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(rest, dd, to + k), sums_at(k)), rest, dd, to + k);
-      k = width;
-    }
-    for (; k < width; ++k) to[k] += rows[k];
+  if (width == C * N) {
+    for (int r = 0; r < R; ++r)
+      for (int v = 0; v < C; ++v) AddVector<T>(sum[r][v], M + r * stride + v * N);
+    return;
   }
+  HWY_ALIGN T rows[R][C * (kVectorBytes / sizeof(T))];
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, rows[r] + v * N);
+  for (int r = 0; r < R; ++r) AddNumbers(rows[r], width, M + r * stride);
 }
 
 template <int C, class T>
-HWY_INLINE void ProductColumns(const Columns<T>& columns, int e, const Samples<T>& x, const T* w,
+HWY_INLINE void ProductColumns(const Samples<T>& x, const T* w, int width, std::ptrdiff_t stride,
                                double* M) {
   int r = 0;
-  const auto at = [&](int row) { return static_cast<std::ptrdiff_t>(row) * columns.components; };
   for (; kWide && r + 5 <= x.rows && (x.rows - r) % 4 != 0; r += 5)
-    ProductTile<5, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
+    ProductTile<5, C>(x.g + r * kLanes, w, x.count, width, stride, M + r * stride);
   for (; r + 4 <= x.rows; r += 4)
-    ProductTile<4, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
-  for (; r < x.rows; ++r) ProductTile<1, C>(columns, e, x.g + r * kLanes, w, x.count, M + at(r));
+    ProductTile<4, C>(x.g + r * kLanes, w, x.count, width, stride, M + r * stride);
+  for (; r < x.rows; ++r)
+    ProductTile<1, C>(x.g + r * kLanes, w, x.count, width, stride, M + r * stride);
 }
 
 template <class T>
-void AddProducts(const Columns<T>& columns, const Samples<T>& x, const T* w, double* M) {
-  const int N = Width<T>(), end = (columns.components + N - 1) / N * N;
-  int e = 0;
-  for (; kWide && e + 4 * N <= end; e += 4 * N) ProductColumns<4>(columns, e, x, w, M);
-  for (; kWide && e + 3 * N <= end; e += 3 * N) ProductColumns<3>(columns, e, x, w, M);
-  for (; e + 2 * N <= end; e += 2 * N) ProductColumns<2>(columns, e, x, w, M);
-  for (; e < end; e += N) ProductColumns<1>(columns, e, x, w, M);
+void AddProducts(const Columns<T>& columns, const Samples<T>& x, const T* w, int samples,
+                 double* M) {
+  const int N = Width<T>();
+  for (int p = 0; p < columns.panels; ++p, w += samples * kPanel<T>) {
+    const int vectors = VectorsOf(columns, p);
+    const auto columns_from = [&]<int C>(int v) HWY_ATTR {
+      const int e = p * kPanel<T> + v * N;
+      ProductColumns<C>(x, w + v * N, std::min(C * N, columns.components - e), columns.components,
+                        M + e);
+    };
+    int v = 0;
+    for (; kWide && v + 4 <= vectors; v += 4) columns_from.template operator()<4>(v);
+    for (; kWide && v + 3 <= vectors; v += 3) columns_from.template operator()<3>(v);
+    for (; v + 2 <= vectors; v += 2) columns_from.template operator()<2>(v);
+    for (; v < vectors; ++v) columns_from.template operator()<1>(v);
+  }
 }
 
 // Numbers of a block's rows in the kernel's type, times a factor per lane. Writes whole vectors.
@@ -288,10 +342,10 @@ void AccumulateAs(const Columns<T>& columns, const Space<T>& space, In s, const 
   for (int first = 0; first < count; first += space.samples) {
     const Samples<T> x{all.s + first, all.shift + first, all.g, all.rows,
                        std::min(space.samples, count - first)};
-    AllExponentials(columns, x, space.w, space.factor);
+    AllExponentials(columns, x, space.w, space.samples, space.factor);
     Reciprocals(space.factor, x.count);
     Scaled(g, first, x.count, space.factor, space.g);
-    AddProducts(columns, x, space.w, M);
+    AddProducts(columns, x, space.w, space.samples, M);
   }
 }
 
@@ -303,8 +357,9 @@ void Accumulate32(const Columns<float>& columns, const Space<float>& space, In s
                   const double* shift, In g, int count, double* M) {
   AccumulateAs(columns, space, s, shift, g, count, M);
 }
-void Sums(const Columns<double>& columns, const Samples<double>& x, double* w, double* Z) {
-  AllExponentials(columns, x, w, Z);
+void Sums(const Columns<double>& columns, const Samples<double>& x, double* w, int samples,
+          double* Z) {
+  AllExponentials(columns, x, w, samples, Z);
 }
 
 // shift_j = m_j'(s_j - m_j/2), the logit of each lane's own component.
@@ -340,22 +395,22 @@ namespace {
 template <class T>
 struct Table {
   Table(int dim, int components, const double* means, const double* weights) {
-    // An odd number of cache lines a row, so that the rows of a column fall into different sets.
-    constexpr std::ptrdiff_t kLine = 64 / sizeof(T);
-    const std::ptrdiff_t lines = (components + kLine - 1) / kLine, stride = (lines | 1) * kLine;
-    numbers = hwy::AllocateAligned<T>(static_cast<std::size_t>(stride * (dim + 2)));
-    std::fill_n(numbers.get(), stride * (dim + 2), T(0));
-    T* bias = numbers.get() + stride * dim;
-    columns = {dim, components, stride, numbers.get(), bias, bias + stride};
+    const int panels = (components + kPanel<T> - 1) / kPanel<T>;
+    const auto size = static_cast<std::size_t>(panels) * static_cast<std::size_t>(dim + 2) *
+                      static_cast<std::size_t>(kPanel<T>);
+    numbers = hwy::AllocateAligned<T>(size);
+    std::fill_n(numbers.get(), size, T(0));
+    columns = {dim, components, panels, numbers.get()};
     for (int e = 0; e < components; ++e) {
+      T* column = numbers.get() + (columns.panel(e / kPanel<T>) - columns.numbers) + e % kPanel<T>;
       double square = 0;
       for (int r = 0; r < dim; ++r) {
         const double m = means[static_cast<std::ptrdiff_t>(e) * dim + r];
-        numbers[static_cast<std::size_t>(r * stride + e)] = static_cast<T>(m);
+        column[static_cast<std::ptrdiff_t>(r) * kPanel<T>] = static_cast<T>(m);
         square += m * m;
       }
-      bias[e] = static_cast<T>(-0.5 * square);
-      bias[stride + e] = static_cast<T>(weights[e]);
+      column[static_cast<std::ptrdiff_t>(dim) * kPanel<T>] = static_cast<T>(-0.5 * square);
+      column[static_cast<std::ptrdiff_t>(dim + 1) * kPanel<T>] = static_cast<T>(weights[e]);
     }
   }
   hwy::AlignedFreeUniquePtr<T[]> numbers;
@@ -371,8 +426,8 @@ T* numbers_of(Scratch& scratch, std::ptrdiff_t count) {
 template <class T>
 Space<T> space_for(const Columns<T>& columns, int rows, int count, Scratch& scratch) {
   const auto block = [&](int n) { return numbers_of<T>(scratch, std::ptrdiff_t{n} * kLanes); };
-  const int samples = std::min(samples_at_a_time(columns.stride, sizeof(T)), count);
-  return {numbers_of<T>(scratch, samples * columns.stride),
+  const int samples = std::min(samples_at_a_time(columns.panels), count);
+  return {numbers_of<T>(scratch, std::ptrdiff_t{samples} * columns.panels * kPanel<T>),
           samples,
           block(columns.dim),
           block(1),
@@ -423,7 +478,7 @@ void Mixture::own_ratio(In s, In own, int count, Scratch& scratch, Out rho) cons
   const Space<double> space = space_for(columns, 0, count, scratch);
   for (int first = 0; first < count; first += space.samples) HWY_DYNAMIC_DISPATCH(Sums)
   (columns, {s.p + first, shift + first, nullptr, 0, std::min(space.samples, count - first)},
-   space.w, rho.p + first);
+   space.w, space.samples, rho.p + first);
   for (int j = 0; j < count; ++j) rho.p[j] = 1 / rho.p[j];
 }
 
