@@ -50,10 +50,14 @@ void Watch::follow(const Round& round, Agents agents, In h) const {
     double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
     for (int l = 0; l < sum.lanes; ++l) {
       sum_z[l] += along[l] / std::sqrt(square[l] + kTiny);
-      if (++steps[l] < span_) continue;
-      const double z = sum_z[l] / span_;
-      sum_z[l] = steps[l] = 0;
-      count[l] += 1;
+      steps[l] += 1;
+    }
+    for (int l = 0; l < sum.lanes; ++l) {  // no branches: several lanes at a time
+      const double full = steps[l] < span_ ? 0 : 1;
+      const double z = full * sum_z[l] / span_;
+      sum_z[l] *= 1 - full;
+      steps[l] *= 1 - full;
+      count[l] += full;
       s1[l] += z;
       s2[l] += z * z;
       s3[l] += z * z * z;

@@ -63,23 +63,35 @@ void Matvec(const double* A, int rows, int cols, const double* x, double* y, int
     MatvecRows<1>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r * kLanes, lanes);
 }
 
-// A times one column. Row by row: a row is contiguous.
-void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) {
+// A times one column, R rows at a time: a row is contiguous.
+template <int R>
+HWY_INLINE void MatvecOneRows(const double* A, int cols, const double* x, double* y) {
   const D d;
   const int N = Width();
-  for (int r = 0; r < rows; ++r, A += cols) {
-    V sum = hn::Zero(d);
-    int c = 0;
-    for (; c + N <= cols; c += N) sum = hn::MulAdd(hn::LoadU(d, A + c), hn::LoadU(d, x + c), sum);
-    if (kMasks && c < cols) {
-      const auto rest = hn::FirstN(d, static_cast<std::size_t>(cols - c));
-      sum = hn::MulAdd(hn::MaskedLoad(rest, d, A + c), hn::MaskedLoad(rest, d, x + c), sum);
-      c = cols;
-    }
-    double rest = 0;
-    for (; c < cols; ++c) rest += A[c] * x[c];
-    y[r] = hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  V sum[R];
+  for (int r = 0; r < R; ++r) sum[r] = hn::Zero(d);
+  const auto row = [=](int r) { return A + static_cast<std::ptrdiff_t>(r) * cols; };
+  int c = 0;
+  for (; c + N <= cols; c += N)
+    for (int r = 0; r < R; ++r)
+      sum[r] = hn::MulAdd(hn::LoadU(d, row(r) + c), hn::LoadU(d, x + c), sum[r]);
+  if (kMasks && c < cols) {
+    const auto rest = hn::FirstN(d, static_cast<std::size_t>(cols - c));
+    for (int r = 0; r < R; ++r)
+      sum[r] =
+          hn::MulAdd(hn::MaskedLoad(rest, d, row(r) + c), hn::MaskedLoad(rest, d, x + c), sum[r]);
+    c = cols;
   }
+  LaneSumsOf(d, sum, y);
+  for (; c < cols; ++c)
+    for (int r = 0; r < R; ++r) y[r] += row(r)[c] * x[c];
+}
+
+void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) {
+  int r = 0;
+  for (; r + 4 <= rows; r += 4)
+    MatvecOneRows<4>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r);
+  for (; r < rows; ++r) MatvecOneRows<1>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r);
 }
 
 // y comes from `row`, and `less` is taken off at the end.

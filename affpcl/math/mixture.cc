@@ -201,47 +201,29 @@ void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, int s
     Z[j] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + j * N)));
 }
 
-// to += x, in double.
-template <class T>
-HWY_INLINE void AddVector(hn::Vec<Tag<T>> x, double* to) {
-  const Tag<double> dd;
-  const auto add = [=](hn::Vec<Tag<double>> part, double* at)
-                       HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(dd, at), part), dd, at); };
-  if constexpr (sizeof(T) == 8) {
-    add(x, to);
+// to += the first `width` numbers of x, in double.
+HWY_INLINE void AddPart(hn::Vec<Tag<double>> x, int width, double* to) {
+  const Tag<double> d;
+  const int N = Width<double>();
+  if (width >= N) {
+    hn::StoreU(hn::Add(hn::LoadU(d, to), x), d, to);
+  } else if (kMasks) {
+    const auto part = hn::FirstN(d, static_cast<std::size_t>(std::max(width, 0)));
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(part, d, to), x), part, d, to);
   } else {
-#if HWY_TARGET == HWY_SCALAR
-    add(hn::PromoteTo(dd, x), to);
-#else
-    const hn::Half<Tag<T>> half;
-    add(hn::PromoteTo(dd, hn::LowerHalf(half, x)), to);
-    add(hn::PromoteTo(dd, hn::UpperHalf(half, x)), to + Width<double>());
-#endif
+    HWY_ALIGN double numbers[kVectorBytes / sizeof(double)];
+    hn::Store(x, d, numbers);
+    for (int k = 0; k < width; ++k) to[k] += numbers[k];
   }
 }
-
-// to[k] += rows[k] for k < width, where that is not whole vectors.
-template <class T>
-HWY_INLINE void AddNumbers(const T* rows, int width, double* to) {
-  const Tag<double> dd;
-  const hn::Rebind<T, Tag<double>> piece;
-  const int step = Width<double>();
-  const auto sums_at = [&](int k) HWY_ATTR {
-    if constexpr (sizeof(T) == 8) {
-      return hn::Load(dd, rows + k);
-    } else {
-      return hn::PromoteTo(dd, hn::Load(piece, rows + k));
-    }
-  };
-  int k = 0;
-  for (; k + step <= width; k += step)
-    hn::StoreU(hn::Add(hn::LoadU(dd, to + k), sums_at(k)), dd, to + k);
-  if (kMasks && k < width) {
-    const auto rest = hn::FirstN(dd, static_cast<std::size_t>(width - k));
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(rest, dd, to + k), sums_at(k)), rest, dd, to + k);
-    k = width;
-  }
-  for (; k < width; ++k) to[k] += rows[k];
+HWY_INLINE void AddPart(hn::Vec<Tag<float>> x, int width, double* to) {
+  const Tag<double> d;
+  const hn::Rebind<float, Tag<double>> piece;
+  HWY_ALIGN float
+      numbers[kVectorBytes / sizeof(float)];  // promoted on their way from memory: fewer operations
+  hn::Store(x, Tag<float>(), numbers);
+  for (int k = 0; k < Width<float>(); k += Width<double>())
+    AddPart(hn::PromoteTo(d, hn::Load(piece, numbers + k)), width - k, to + k);
 }
 
 // M[r][e] += sum_j g[r][j] w[j][e] for R rows and C vectors of components, `width` of them real.
@@ -262,15 +244,8 @@ HWY_INLINE void ProductTile(const T* g, const T* w, int count, int width, std::p
       for (int v = 0; v < C; ++v) sum[r][v] = hn::MulAdd(y, x[v], sum[r][v]);
     }
   }
-  if (width == C * N) {
-    for (int r = 0; r < R; ++r)
-      for (int v = 0; v < C; ++v) AddVector<T>(sum[r][v], M + r * stride + v * N);
-    return;
-  }
-  HWY_ALIGN T rows[R][C * (kVectorBytes / sizeof(T))];
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < C; ++v) hn::Store(sum[r][v], d, rows[r] + v * N);
-  for (int r = 0; r < R; ++r) AddNumbers(rows[r], width, M + r * stride);
+    for (int v = 0; v < C; ++v) AddPart(sum[r][v], width - v * N, M + r * stride + v * N);
 }
 
 template <int C, class T>

@@ -95,17 +95,15 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
   const double ridge = config_.ridge < 0 ? d : config_.ridge;
 
   Matrix R(d, d), G(d, d);
-  for (int r = 0; r < d; ++r)
-    for (int c = 0; c < d; ++c) {
-      R(r, c) = uniform(key, r, Purpose::kSystemA, static_cast<std::uint32_t>(c));
-      G(r, c) = normal(key, r, Purpose::kSystemPhi, static_cast<std::uint32_t>(c));
-    }
+  for (int r = 0; r < d; ++r) {
+    uniforms_of(key, r, Purpose::kSystemA, {R.row(r).data(), D});
+    normals_of(key, r, Purpose::kSystemPhi, {G.row(r).data(), D});
+  }
   A_base_ = positive_definite(R, ridge);
   Phi_base_ = positive_definite(G, ridge);
 
   theta_base_.resize(D);
-  for (std::size_t r = 0; r < D; ++r)
-    theta_base_[r] = normal(key, 0, Purpose::kTheta, static_cast<std::uint32_t>(r));
+  normals_of(key, 0, Purpose::kTheta, theta_base_);
   if (config_.theta_length > 0) {
     double square = 0;
     for (double t : theta_base_) square += t * t;
@@ -154,8 +152,7 @@ Shape Gaussian::shape() const {
 void Gaussian::declare(Layout&, Layout& sample) const { sample.add("s", config_.dim); }
 
 void Gaussian::draw(const Draw& draw, Agents world, Out s) const {
-  normals(draw.key, world.lanes, Purpose::kSample, 0, s);
-  add_scaled(s, 1, mean(world.lanes));
+  normals_about(mean(world.lanes), draw.key, world.lanes, Purpose::kSample, 0, s);
 }
 
 In Gaussian::base(const std::vector<double>& matrix, In x, Out space) const {

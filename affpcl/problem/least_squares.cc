@@ -262,9 +262,8 @@ void LeastSquares::declare(Layout&, Layout& sample) const {
 // The sample's normals are drawn in place: z, xi, e become phi, c, y.
 void LeastSquares::draw(const Draw& draw, Agents world, Out s) const {
   const int d = config_.dim, k = config_.channels;
-  normals(draw.key, world.lanes, Purpose::kSample, 0, s);
+  normals_about(mean(world.lanes), draw.key, world.lanes, Purpose::kSample, 0, s);
   const Out phi{s.p, d, s.lanes};
-  add_scaled(phi, 1, mean(world.lanes));
 
   alignas(64) double line[kLanes], curve[kLanes], label[kLanes];
   const auto column = [d](const std::vector<double>& rows, int j) {

@@ -29,11 +29,9 @@ std::vector<double> draw_means(const Key& key, const NormalEnvironments& e) {
 std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
                                      double length) {
   std::vector<double> v(static_cast<std::size_t>(dim));
+  normals_of(key, agent, purpose, v);
   double square = 0;
-  for (std::size_t r = 0; r < v.size(); ++r) {
-    v[r] = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
-    square += v[r] * v[r];
-  }
+  for (const double x : v) square += x * x;
   for (double& x : v) x *= length / std::sqrt(square);
   return v;
 }

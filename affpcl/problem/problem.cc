@@ -197,7 +197,8 @@ void Problem::solve() {
   Buffer space(static_cast<std::size_t>(d) * kLanes);
   const Out b{space.data(), d};
   Matrix A0 = Matrix::Zero(d, d);
-  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d), bi(d);
+  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d), bi(d), xi(d);
+  Eigen::PartialPivLU<Matrix> lu(d);
   for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
     const Lanes lanes = lanes_of(blk, sh.agents);
     const std::vector<double> A = mean_matrices(*this, lanes);
@@ -206,8 +207,8 @@ void Problem::solve() {
     for (int l = 0; l < lanes.count; ++l) {
       const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * d * d, d, d);
       for (int r = 0; r < d; ++r) bi(r) = b.row(r)[l];
-      const Eigen::PartialPivLU<Matrix> lu(Ai);
-      const Eigen::VectorXd xi = lu.solve(bi);
+      lu.compute(Ai);
+      xi = lu.solve(bi);
       if (!xi.allFinite() || lu.rcond() < kSingular)
         throw BadInput(
             fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
@@ -217,7 +218,7 @@ void Problem::solve() {
       b0 += bi;
     }
   }
-  const Eigen::PartialPivLU<Matrix> lu(A0);
+  lu.compute(A0);
   truth_.xc = to_vector(lu.solve(b0));
   if (!std::all_of(truth_.xc.begin(), truth_.xc.end(), [](double x) { return std::isfinite(x); }) ||
       lu.rcond() < kSingular)

@@ -82,42 +82,59 @@ HWY_INLINE auto ToUniform(D d, hn::Vec<D> hi, hn::Vec<D> lo) {
 struct Piece {
   std::uint32_t block;
   std::uint64_t first;
-  double *even, *odd;  // odd: nullptr where it is not wanted
+  double *even, *odd;                  // odd: nullptr where it is not wanted
+  const double *even_mean, *odd_mean;  // nullptr: 0
 };
 
-// Several pieces at a time, for each is one long chain of operations. With a one-lane tag it is the
-// scalar stream.
-template <int U, class D>
-HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces) {
+// Gives `use` the pairs of uniforms that U counters stand for, or the normals made of them. Several
+// at a time, for each is one long chain of operations.
+template <int U, class D, class Use>
+HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], Use use) {
   const hn::RebindToFloat<D> df;
-  Words<D> c[U];
-  for (int i = 0; i < U; ++i) {
-    c[i].c0 = hn::Add(hn::Iota(d, 0), hn::Set(d, pieces[i].first));
-    c[i].c1 = hn::Set(d, std::uint64_t{source.step});
-    c[i].c2 = hn::Set(d, std::uint64_t{source.replicate});
-    c[i].c3 = hn::Set(d, std::uint64_t{(source.purpose << 24) | pieces[i].block});
-  }
+  hn::Vec<hn::RebindToFloat<D>> u[U], v[U];
   Philox(d, source, c);
-  using V = hn::Vec<decltype(df)>;
-  V u[U], v[U];
   for (int i = 0; i < U; ++i) {
     u[i] = ToUniform(d, c[i].c1, c[i].c0), v[i] = ToUniform(d, c[i].c3, c[i].c2);
     if (normal) u[i] = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), Log(df, u[i])));
   }
   for (int i = 0; i < U; ++i) {
     if (normal) {
-      V sine, cosine;
+      auto sine = v[i], cosine = v[i];
       SinCosTurn(df, v[i], sine, cosine);
-      v[i] = hn::Mul(u[i], sine);
-      u[i] = hn::Mul(u[i], cosine);
+      use(i, hn::Mul(u[i], cosine), hn::Mul(u[i], sine));
+    } else {
+      use(i, u[i], v[i]);
     }
-    hn::StoreU(u[i], df, pieces[i].even);
-    if (pieces[i].odd != nullptr) hn::StoreU(v[i], df, pieces[i].odd);
   }
 }
 
+template <class D>
+HWY_INLINE Words<D> Counters(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> block) {
+  return {agent, hn::Set(d, std::uint64_t{source.step}),
+          hn::Set(d, std::uint64_t{source.replicate}),
+          hn::Or(block, hn::Set(d, std::uint64_t{source.purpose} << 24))};
+}
+
+// With a one-lane tag it is the scalar stream.
+template <int U, class D>
+HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces) {
+  const hn::RebindToFloat<D> df;
+  Words<D> c[U];
+  for (int i = 0; i < U; ++i)
+    c[i] = Counters(d, source, hn::Add(hn::Iota(d, 0), hn::Set(d, pieces[i].first)),
+                    hn::Set(d, std::uint64_t{pieces[i].block}));
+  using V = hn::Vec<hn::RebindToFloat<D>>;
+  Pairs(d, source, normal, c, [&](int i, V u, V v) HWY_ATTR {
+    const Piece& to = pieces[i];
+    if (to.even_mean != nullptr) u = hn::Add(u, hn::LoadU(df, to.even_mean));
+    if (to.odd_mean != nullptr) v = hn::Add(v, hn::LoadU(df, to.odd_mean));
+    hn::StoreU(u, df, to.even);
+    if (to.odd != nullptr) hn::StoreU(v, df, to.odd);
+  });
+}
+
 void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, int count,
-               bool normal, Out rows) {
+               bool normal, In mean, Out rows) {
   const hn::CappedTag<std::uint64_t, kLaneStep> d;
   const auto N = static_cast<int>(hn::Lanes(d));
   constexpr int U = 4;
@@ -129,8 +146,12 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
   std::int64_t done = 0, turn = 1, until = all / turns;
   for (int r = 0; r < rows.rows; r += 2, ++block)
     for (int l = 0; l < count; l += N) {
-      pieces[waiting++] = {block, first + static_cast<std::uint64_t>(l), rows.row(r) + l,
-                           r + 1 < rows.rows ? rows.row(r + 1) + l : nullptr};
+      pieces[waiting++] = {block,
+                           first + static_cast<std::uint64_t>(l),
+                           rows.row(r) + l,
+                           r + 1 < rows.rows ? rows.row(r + 1) + l : nullptr,
+                           r < mean.rows ? mean.row(r) + l : nullptr,
+                           r + 1 < mean.rows ? mean.row(r + 1) + l : nullptr};
       if (done + waiting < until) continue;
       switch (waiting) {
         case 1:
@@ -150,9 +171,27 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
     }
 }
 
+// One agent's numbers from index 0 on: a lane for every pair.
+void FillAgent(const Source& source, std::uint64_t agent, bool normal, double* numbers,
+               std::size_t count) {
+  using D = hn::CappedTag<std::uint64_t, kLaneStep>;
+  using F = hn::RebindToFloat<D>;
+  const D d;
+  const std::size_t N = hn::Lanes(d);
+  HWY_ALIGN double pairs[2 * kLaneStep];
+  for (std::size_t first = 0; first < count; first += 2 * N) {
+    Words<D> c[1] = {
+        Counters(d, source, hn::Set(d, agent), hn::Add(hn::Iota(d, 0), hn::Set(d, first / 2)))};
+    Pairs(d, source, normal, c, [&](int, hn::Vec<F> u, hn::Vec<F> v) HWY_ATTR {
+      hn::StoreInterleaved2(u, v, F(), pairs);
+    });
+    std::copy_n(pairs, std::min(2 * N, count - first), numbers + first);
+  }
+}
+
 void FillOne(const Source& source, std::uint32_t block, std::uint64_t agent, bool normal,
              double* pair) {
-  const Piece piece{block, agent, pair, pair + 1};
+  const Piece piece{block, agent, pair, pair + 1, nullptr, nullptr};
   Fill<1>(hn::CappedTag<std::uint64_t, 1>(), source, normal, &piece);
 }
 
@@ -164,6 +203,7 @@ HWY_AFTER_NAMESPACE();
 namespace affpcl {
 
 HWY_EXPORT(FillBlock);
+HWY_EXPORT(FillAgent);
 HWY_EXPORT(FillOne);
 
 namespace {
@@ -175,11 +215,11 @@ double one(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t in
   return pair[index % 2];
 }
 
-void block(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows,
-           bool normal) {
+void block(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, bool normal,
+           In mean, Out rows) {
   HWY_DYNAMIC_DISPATCH(FillBlock)
   (Source(key, purpose), first_index / 2, static_cast<std::uint64_t>(lanes.first),
-   std::min(rows.lanes, lanes_to_write(lanes.count)), normal, rows);
+   std::min(rows.lanes, lanes_to_write(lanes.count)), normal, mean, rows);
 }
 
 }  // namespace
@@ -191,6 +231,15 @@ double normal(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t
   return one(key, agent, purpose, index, true);
 }
 
+void uniforms_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers) {
+  HWY_DYNAMIC_DISPATCH(FillAgent)
+  (Source(key, purpose), static_cast<std::uint64_t>(agent), false, numbers.data(), numbers.size());
+}
+void normals_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers) {
+  HWY_DYNAMIC_DISPATCH(FillAgent)
+  (Source(key, purpose), static_cast<std::uint64_t>(agent), true, numbers.data(), numbers.size());
+}
+
 int categorical(std::span<const double> cumulative, double u) {
   auto it = std::upper_bound(cumulative.begin(), cumulative.end(), u);
   // Rounding may leave the sum a little below u: then the last state that has any probability.
@@ -200,10 +249,14 @@ int categorical(std::span<const double> cumulative, double u) {
 }
 
 void uniforms(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows) {
-  block(key, lanes, purpose, first_index, rows, false);
+  block(key, lanes, purpose, first_index, false, {}, rows);
 }
 void normals(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows) {
-  block(key, lanes, purpose, first_index, rows, true);
+  block(key, lanes, purpose, first_index, true, {}, rows);
+}
+void normals_about(In mean, const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index,
+                   Out rows) {
+  block(key, lanes, purpose, first_index, true, mean, rows);
 }
 
 }  // namespace affpcl

@@ -38,6 +38,10 @@ double uniform(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_
 // + 1.
 double normal(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t index);
 
+// One agent's numbers at index 0, 1, ..., equal to the functions above to the bit.
+void uniforms_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers);
+void normals_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers);
+
 // The least state whose cumulative probability exceeds u.
 int categorical(std::span<const double> cumulative, double u);
 
@@ -45,5 +49,8 @@ int categorical(std::span<const double> cumulative, double u);
 // functions above to the bit. first_index is even.
 void uniforms(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows);
 void normals(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, Out rows);
+// The same plus `mean` in the first of the rows, as many as it has; each agent has its own.
+void normals_about(In mean, const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index,
+                   Out rows);
 
 }  // namespace affpcl

@@ -112,6 +112,41 @@ TEST_P(Streams, BlocksEqualSingleNumbersToTheBit) {
         }
 }
 
+TEST_P(Streams, AnAgentsNumbersEqualSingleNumbersToTheBit) {
+  const Key key{42, 3, 17};
+  for (const std::int64_t agent : {std::int64_t{0}, std::int64_t{5}, std::int64_t{3999999936}})
+    for (const std::size_t count : {0u, 1u, 2u, 5u, 15u, 16u, 17u, 40u}) {
+      std::vector<double> normals(count + 1, -7), uniforms = normals;
+      normals_of(key, agent, Purpose::kObjective, {normals.data(), count});
+      uniforms_of(key, agent, Purpose::kObjective, {uniforms.data(), count});
+      for (std::uint32_t i = 0; i < count; ++i) {
+        ASSERT_EQ(bits(normals[i]), bits(normal(key, agent, Purpose::kObjective, i)));
+        ASSERT_EQ(bits(uniforms[i]), bits(uniform(key, agent, Purpose::kObjective, i)));
+      }
+      EXPECT_EQ(normals.back(), -7);
+      EXPECT_EQ(uniforms.back(), -7);
+    }
+}
+
+TEST_P(Streams, NormalsAboutAMeanAreThatMuchMore) {
+  const Key key{7, 1, 2};
+  const Lanes lanes{128, 21};
+  for (int rows = 1; rows <= 5; ++rows)
+    for (int with = 0; with <= rows; ++with) {  // rows that have a mean
+      const Buffer plain(5 * kLanes), about(5 * kLanes), mean(5 * kLanes);
+      for (int i = 0; i < 5 * kLanes; ++i) mean.data()[i] = 0.1 * i - 3;
+      normals(key, lanes, Purpose::kSample, 4, {plain.data(), rows});
+      normals_about({mean.data(), with, kLanes}, key, lanes, Purpose::kSample, 4,
+                    {about.data(), rows});
+      for (int r = 0; r < rows; ++r)
+        for (int l = 0; l < lanes.count; ++l) {
+          const int i = r * kLanes + l;
+          const double want = plain.data()[i] + (r < with ? mean.data()[i] : 0);
+          ASSERT_EQ(bits(about.data()[i]), bits(want)) << "row " << r << " of " << rows;
+        }
+    }
+}
+
 TEST_P(Streams, UniformsDoNotDependOnTheInstructionSet) {
   const Buffer here(4 * kLanes), best(4 * kLanes);
   uniforms({5, 1, 2}, {0, kLanes}, Purpose::kSample, 0, {here.data(), 4});
