@@ -102,6 +102,47 @@ void over_outcomes(const Problem& problem, Lanes lanes, Out out, F f) {
   }
 }
 
+// Solves A x = b, one system after the other.
+class Systems {
+ public:
+  explicit Systems(int d) : lu_(d), space_(d) {}
+
+  // False where x means nothing.
+  bool solve(const Eigen::Ref<const Matrix>& A, const Eigen::VectorXd& b, Eigen::VectorXd& x) {
+    lu_.compute(A);
+    x = lu_.solve(b);
+    const double norm = A.cwiseAbs().rowwise().sum().maxCoeff();
+    constexpr double kMargin = 1e4;  // for rcond is of another norm
+    return x.allFinite() &&
+           (norm * inverse_norm() * kMargin * kSingular < 1 || lu_.rcond() >= kSingular);
+  }
+
+ private:
+  // No less than the norm of A's inverse: with all entries but the diagonal's made negative, that
+  // of a triangular matrix can only grow (Higham 2002, ch. 8). To estimate a condition takes longer
+  // than to decompose a small matrix.
+  double inverse_norm() {
+    const Matrix& LU = lu_.matrixLU();
+    const Eigen::Index d = LU.rows();
+    double L = 0, U = 0;
+    for (Eigen::Index i = 0; i < d; ++i) {
+      space_(i) = 1;
+      for (Eigen::Index j = 0; j < i; ++j) space_(i) += std::abs(LU(i, j)) * space_(j);
+      L = std::max(L, space_(i));
+    }
+    for (Eigen::Index i = d - 1; i >= 0; --i) {
+      space_(i) = 1;
+      for (Eigen::Index j = i + 1; j < d; ++j) space_(i) += std::abs(LU(i, j)) * space_(j);
+      space_(i) /= std::abs(LU(i, i));
+      U = std::max(U, space_(i));
+    }
+    return L * U;
+  }
+
+  Eigen::PartialPivLU<Matrix> lu_;
+  Eigen::VectorXd space_;
+};
+
 std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.data() + v.size()}; }
 
 }  // namespace
@@ -198,7 +239,7 @@ void Problem::solve() {
   const Out b{space.data(), d};
   Matrix A0 = Matrix::Zero(d, d);
   Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d), bi(d), xi(d);
-  Eigen::PartialPivLU<Matrix> lu(d);
+  Systems systems(d);
   for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
     const Lanes lanes = lanes_of(blk, sh.agents);
     const std::vector<double> A = mean_matrices(*this, lanes);
@@ -207,9 +248,7 @@ void Problem::solve() {
     for (int l = 0; l < lanes.count; ++l) {
       const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * d * d, d, d);
       for (int r = 0; r < d; ++r) bi(r) = b.row(r)[l];
-      lu.compute(Ai);
-      xi = lu.solve(bi);
-      if (!xi.allFinite() || lu.rcond() < kSingular)
+      if (!systems.solve(Ai, bi, xi))
         throw BadInput(
             fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
                         lanes.first + l));
@@ -218,12 +257,10 @@ void Problem::solve() {
       b0 += bi;
     }
   }
-  lu.compute(A0);
-  truth_.xc = to_vector(lu.solve(b0));
-  if (!std::all_of(truth_.xc.begin(), truth_.xc.end(), [](double x) { return std::isfinite(x); }) ||
-      lu.rcond() < kSingular)
+  if (!systems.solve(A0, b0, xi))
     throw BadInput(
         "the central system has no unique solution (the mean of the agents' matrices is singular)");
+  truth_.xc = to_vector(xi);
   if (sh.k > 0) {
     const CoeSystem sys = coe_system(*this);
     truth_.thetac = to_vector(sys.linear.fullPivLu().solve(-sys.at_zero));
