@@ -94,20 +94,33 @@ void MatvecOne(const double* A, int rows, int cols, const double* x, double* y) 
   for (; r < rows; ++r) MatvecOneRows<1>(A + static_cast<std::ptrdiff_t>(r) * cols, cols, x, y + r);
 }
 
-// y comes from `row`, and `less` is taken off at the end.
+// y comes from `row`, and `less` is taken off at the end; C vectors of lanes at a time.
+template <int C, class Row, class Less>
+HWY_INLINE void RankOneLanes(const double* s, int rows, double eps, double* out, int l, Row row,
+                             Less less) {
+  const D d;
+  const int N = Width();
+  V dot[C];
+  for (int v = 0; v < C; ++v) dot[v] = hn::Zero(d);
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < C; ++v)
+      dot[v] = hn::MulAdd(hn::Load(d, s + r * kLanes + l + v * N), row(r, l + v * N), dot[v]);
+  for (int v = 0; v < C; ++v) dot[v] = hn::Mul(dot[v], hn::Set(d, eps));
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < C; ++v) {
+      const int at = l + v * N;
+      const V y = hn::MulAdd(hn::Load(d, s + r * kLanes + at), dot[v], row(r, at));
+      hn::Store(less(y, r, at), d, out + r * kLanes + at);
+    }
+}
+
 template <class Row, class Less>
 HWY_INLINE void RankOneWith(const double* s, int rows, double eps, double* out, int lanes, Row row,
                             Less less) {
-  const D d;
-  for (int l = 0; l < lanes; l += Width()) {
-    V dot = hn::Zero(d);
-    for (int r = 0; r < rows; ++r)
-      dot = hn::MulAdd(hn::Load(d, s + r * kLanes + l), row(r, l), dot);
-    dot = hn::Mul(dot, hn::Set(d, eps));
-    for (int r = 0; r < rows; ++r)
-      hn::Store(less(hn::MulAdd(hn::Load(d, s + r * kLanes + l), dot, row(r, l)), r, l), d,
-                out + r * kLanes + l);
-  }
+  const int N = Width();
+  int l = 0;
+  for (; l + 3 * N <= lanes; l += 3 * N) RankOneLanes<3>(s, rows, eps, out, l, row, less);
+  for (; l < lanes; l += N) RankOneLanes<1>(s, rows, eps, out, l, row, less);
 }
 
 void RankOne(const double* s, In y, double eps, const double* b, double* out, int lanes) {

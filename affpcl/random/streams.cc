@@ -137,8 +137,8 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
                bool normal, In mean, Out rows) {
   const hn::CappedTag<std::uint64_t, kLaneStep> d;
   const auto N = static_cast<int>(hn::Lanes(d));
-  constexpr int U = 4;
-  // As few turns as there must be, and all about as long: nine pieces are 3 + 3 + 3.
+  constexpr int U = 5;
+  // As few turns as there must be, and all about as long: nine pieces are 4 + 5.
   const std::int64_t all = std::int64_t{(rows.rows + 1) / 2} * ((count + N - 1) / N);
   const std::int64_t turns = (all + U - 1) / U;
   Piece pieces[U];
@@ -162,6 +162,9 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
           break;
         case 3:
           Fill<3>(d, source, normal, pieces);
+          break;
+        case 4:
+          Fill<4>(d, source, normal, pieces);
           break;
         default:
           Fill<U>(d, source, normal, pieces);

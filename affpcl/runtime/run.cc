@@ -318,7 +318,8 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
     const double before = clock;
     return (clock = now()) - before;
   };
-  bool begun = false;  // this step's rounds
+  const bool alone = members_.size() == 1 && !watcher_;  // all the time is its own
+  bool begun = false;                                    // this step's rounds
   while (step_ < until && (begun || !stopped())) {
     const bool goes_on = step_ + 1 < until && !watcher_ && !stopped();
     for (Group& group : groups_) {
@@ -334,13 +335,14 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
       for (std::size_t i : group.members) {
         if (members_[i].progress[kDivergedAt] > 0) continue;
         round(group, members_[i], steps, ahead);
-        members_[i].progress[kSeconds] += took();
+        if (!alone) members_[i].progress[kSeconds] += took();
         if (watcher_) watcher_(i, step_ + steps), took();
       }
     }
     begun = goes_on;
     ++step_;
   }
+  if (alone) members_[0].progress[kSeconds] += took();
 }
 
 template <class F>
