@@ -354,7 +354,8 @@ def markdown(results):
               "|---|---|---|---|---|---|"]
     for case in results["rounds"]:
         for name, entry in case["contestants"].items():
-            share = f"{100 * case['share'][name][0]:.0f} %" if name in case["share"] else ""
+            percent = [f"{100 * value:.0f}" for value in case["share"].get(name, ())]
+            share = f"{percent[0]} % [{percent[1]}, {percent[2]}]" if percent else ""
             single = show(entry["ratio_f32"]) if "ratio_f32" in entry else ""
             lines.append(f"| {case['n']}, {case['d']}, {case['ratio']} | {name} | {us(entry['seconds'][0])} | {show(entry['ratio'])} | "
                          f"{single} | {share} |")
