@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "affpcl/math/instruction_sets-inl.h"
 #include "affpcl/random/streams.h"
 #include "bench/stopwatch.h"
 

@@ -37,6 +37,7 @@ endfunction()
 
 affpcl_script_test(layers ${affpcl_python} tests/layers.py)
 affpcl_script_test(layers_self_test ${affpcl_python} tests/layers.py --self-test)
+affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)
   file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.py)

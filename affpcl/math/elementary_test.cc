@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/math/instruction_sets-inl.h"
 #include "affpcl/math/kernels.h"
 
 #undef HWY_TARGET_INCLUDE

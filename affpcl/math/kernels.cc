@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/math/instruction_sets-inl.h"
+
 // Highway compiles the namespace HWY_NAMESPACE of this file once per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "affpcl/math/kernels.cc"

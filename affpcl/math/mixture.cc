@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "affpcl/math/instruction_sets-inl.h"
+
 #ifndef AFFPCL_MATH_MIXTURE_TABLE
 #define AFFPCL_MATH_MIXTURE_TABLE
 namespace affpcl {

@@ -1,6 +1,8 @@
 // Row arithmetic of blocks.h, compiled once per instruction set.
 #include "affpcl/math/blocks.h"
 
+#include "affpcl/math/instruction_sets-inl.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "affpcl/math/rows.cc"
 #include <hwy/foreach_target.h>  // NOLINT

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "affpcl/math/instruction_sets-inl.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "affpcl/problem/acting.cc"
 #include <hwy/foreach_target.h>  // NOLINT

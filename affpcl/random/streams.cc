@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "affpcl/math/instruction_sets-inl.h"
+
 #ifndef AFFPCL_RANDOM_STREAMS_SOURCE
 #define AFFPCL_RANDOM_STREAMS_SOURCE
 namespace affpcl {
