@@ -40,9 +40,7 @@ namespace HWY_NAMESPACE {
 // Philox4x32-10 with each 32-bit word in a 64-bit lane, so that a multiply is one instruction. What
 // is in the upper half of a lane is of no account.
 template <class D>
-struct Words {
-  hn::Vec<D> c0, c1, c2, c3;
-};
+using Words = hn::Vec<D>[4];
 
 // The product of the low 32 bits of a and b.
 template <class D>
@@ -62,10 +60,11 @@ HWY_INLINE void Philox(D d, const Source& source, Words<D> (&c)[U]) {
   const auto m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
   for (int round = 0; round < 10; ++round)
     for (int i = 0; i < U; ++i) {
-      const auto p0 = MulLow(d, c[i].c0, m0), p1 = MulLow(d, c[i].c2, m1);
-      const auto n0 = hn::Xor3(hn::ShiftRight<32>(p1), c[i].c1, hn::Set(d, source.keys[round][0]));
-      const auto n2 = hn::Xor3(hn::ShiftRight<32>(p0), c[i].c3, hn::Set(d, source.keys[round][1]));
-      c[i] = {n0, p1, n2, p0};
+      const auto p0 = MulLow(d, c[i][0], m0), p1 = MulLow(d, c[i][2], m1);
+      c[i][0] = hn::Xor3(hn::ShiftRight<32>(p1), c[i][1], hn::Set(d, source.keys[round][0]));
+      c[i][1] = p1;
+      c[i][2] = hn::Xor3(hn::ShiftRight<32>(p0), c[i][3], hn::Set(d, source.keys[round][1]));
+      c[i][3] = p0;
     }
 }
 
@@ -96,7 +95,7 @@ HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], 
   hn::Vec<hn::RebindToFloat<D>> u[U], v[U];
   Philox(d, source, c);
   for (int i = 0; i < U; ++i) {
-    u[i] = ToUniform(d, c[i].c1, c[i].c0), v[i] = ToUniform(d, c[i].c3, c[i].c2);
+    u[i] = ToUniform(d, c[i][1], c[i][0]), v[i] = ToUniform(d, c[i][3], c[i][2]);
     if (normal) u[i] = hn::Sqrt(hn::Mul(hn::Set(df, -2.0), Log(df, u[i])));
   }
   for (int i = 0; i < U; ++i) {
@@ -111,10 +110,11 @@ HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], 
 }
 
 template <class D>
-HWY_INLINE Words<D> Counters(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> block) {
-  return {agent, hn::Set(d, std::uint64_t{source.step}),
-          hn::Set(d, std::uint64_t{source.replicate}),
-          hn::Or(block, hn::Set(d, std::uint64_t{source.purpose} << 24))};
+HWY_INLINE void Count(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> block, Words<D>& c) {
+  c[0] = agent;
+  c[1] = hn::Set(d, std::uint64_t{source.step});
+  c[2] = hn::Set(d, std::uint64_t{source.replicate});
+  c[3] = hn::Or(block, hn::Set(d, std::uint64_t{source.purpose} << 24));
 }
 
 // With a one-lane tag it is the scalar stream.
@@ -123,8 +123,8 @@ HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces
   const hn::RebindToFloat<D> df;
   Words<D> c[U];
   for (int i = 0; i < U; ++i)
-    c[i] = Counters(d, source, hn::Add(hn::Iota(d, 0), hn::Set(d, pieces[i].first)),
-                    hn::Set(d, std::uint64_t{pieces[i].block}));
+    Count(d, source, hn::Add(hn::Iota(d, 0), hn::Set(d, pieces[i].first)),
+          hn::Set(d, std::uint64_t{pieces[i].block}), c[i]);
   using V = hn::Vec<hn::RebindToFloat<D>>;
   Pairs(d, source, normal, c, [&](int i, V u, V v) HWY_ATTR {
     const Piece& to = pieces[i];
@@ -185,8 +185,8 @@ void FillAgent(const Source& source, std::uint64_t agent, bool normal, double* n
   const std::size_t N = hn::Lanes(d);
   HWY_ALIGN double pairs[2 * kLaneStep];
   for (std::size_t first = 0; first < count; first += 2 * N) {
-    Words<D> c[1] = {
-        Counters(d, source, hn::Set(d, agent), hn::Add(hn::Iota(d, 0), hn::Set(d, first / 2)))};
+    Words<D> c[1];
+    Count(d, source, hn::Set(d, agent), hn::Add(hn::Iota(d, 0), hn::Set(d, first / 2)), c[0]);
     Pairs(d, source, normal, c, [&](int, hn::Vec<F> u, hn::Vec<F> v) HWY_ATTR {
       hn::StoreInterleaved2(u, v, F(), pairs);
     });
