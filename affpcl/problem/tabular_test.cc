@@ -450,6 +450,20 @@ TEST(Tabular, ASingularSystemIsRefused) {
   }
 }
 
+// Refused by its condition, not by its size: at 1e-9 a bound settles it, at 1e-12 the estimate.
+TEST(Tabular, ANearlySingularSystemIsRefusedWhereItsSolutionMeansNothing) {
+  FiniteSystem f = arbitrary(2, 1, 2, 0, true, 1);
+  for (const double scale : {1e-200, 1.0, 1e200})
+    for (const double small : {1.0, 1e-9, 1e-12, 1e-15, 1e-18}) {
+      f.A = {scale, scale * (1 - small), scale * (1 - small), scale};  // condition 2 / small
+      if (small > 1e-14) {
+        EXPECT_NO_THROW(Tabular(f, Tabular::Coe::kAuto)) << small << " " << scale;
+      } else {
+        EXPECT_THROW(Tabular(f, Tabular::Coe::kAuto), BadInput) << small << " " << scale;
+      }
+    }
+}
+
 // Every agent's own system may be fine while the mean of them is not: I and -I.
 TEST(Tabular, ASingularCentreIsRefusedNotNaN) {
   FiniteSystem f;

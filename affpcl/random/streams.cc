@@ -142,6 +142,7 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
   constexpr int U = 5;
   // As few turns as there must be, and all about as long: nine pieces are 4 + 5.
   const std::int64_t all = std::int64_t{(rows.rows + 1) / 2} * ((count + N - 1) / N);
+  if (all == 0) return;
   const std::int64_t turns = (all + U - 1) / U;
   Piece pieces[U];
   int waiting = 0;

@@ -94,7 +94,7 @@ TEST_P(Streams, BlocksEqualSingleNumbersToTheBit) {
   const Key key{42, 3, 17};
   for (const std::int64_t first : {std::int64_t{0}, std::int64_t{64}, std::int64_t{3999999936}})
     for (const std::uint32_t index : {0u, 2u, 10u})
-      for (int rows = 1; rows <= 5; ++rows)
+      for (int rows = 0; rows <= 5; ++rows)
         for (const bool gaussian : {false, true}) {
           const Buffer space(static_cast<std::size_t>(rows + 1) * kLanes);
           const Out out{space.data(), rows};
