@@ -246,8 +246,8 @@ HWY_INLINE void ProductTile(const T* g, const T* w, int count, int width, std::p
       for (int v = 0; v < C; ++v) sum[r][v] = hn::MulAdd(y, x[v], sum[r][v]);
     }
   }
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < C; ++v) AddPart(sum[r][v], width - v * N, M + r * stride + v * N);
+  for (int r = 0; r < R; ++r, M += stride)
+    for (int v = 0, e = 0; v < C; ++v, e += N) AddPart(sum[r][v], width - e, M + e);
 }
 
 template <int C, class T>
