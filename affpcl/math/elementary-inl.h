@@ -30,17 +30,11 @@ HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, hn::TFromD<D> first, Rest...
   return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, first));
 }
 
-// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that
-// neither it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
+// The range of Exp.
 template <class T>
 inline constexpr T kLeastExponent = sizeof(T) == 8 ? -700 : -60;
 template <class T>
 inline constexpr T kMostExponent = sizeof(T) == 8 ? 700 : 85;
-
-// Where two registers hold a table of 2^(i/16) (double) or 2^(i/32) (float), the polynomial is half
-// as long.
-template <class D>
-inline constexpr bool kExpByTable = HWY_TARGET <= HWY_AVX3 && sizeof(hn::Vec<D>) == 64;
 
 #if HWY_TARGET <= HWY_AVX3
 // The bits of 2^(i/16), less i << 48: adding k << 48 then makes those of 2^(k/16), i = k mod 16.
@@ -56,54 +50,58 @@ HWY_ALIGN inline constexpr std::uint32_t kThirtySeconds[32] = {
     0x3f7504f3, 0x3f74fbaf, 0x3f7508a4, 0x3f752c4d, 0x3f75672a, 0x3f75b9be, 0x3f76248c, 0x3f76a81e,
     0x3f7744fd, 0x3f77fbb8, 0x3f78ccdf, 0x3f79b907, 0x3f7ac0c7, 0x3f7be4ba, 0x3f7d257d, 0x3f7e83b3};
 
-// Of k in the low bits of each lane, the factor 2^(k/16) or 2^(k/32).
-HWY_INLINE hn::Vec512<double> PowerOfTwo(hn::Vec512<double> k) {
-  const __m512i bits = _mm512_castpd_si512(k.raw);
-  const __m512i part = _mm512_permutex2var_epi64(_mm512_load_si512(kSixteenths), bits,
-                                                 _mm512_load_si512(kSixteenths + 8));
-  return hn::Vec512<double>{
-      _mm512_castsi512_pd(_mm512_add_epi64(part, _mm512_slli_epi64(bits, 48)))};
+// Entry i of a table that fills two registers, i in the low bits of each lane.
+HWY_INLINE hn::Vec512<std::uint64_t> Entry(hn::Vec512<std::uint64_t> i) {
+  return {_mm512_permutex2var_epi64(_mm512_load_si512(kSixteenths), i.raw,
+                                    _mm512_load_si512(kSixteenths + 8))};
 }
-HWY_INLINE hn::Vec512<float> PowerOfTwo(hn::Vec512<float> k) {
-  const __m512i bits = _mm512_castps_si512(k.raw);
-  const __m512i part = _mm512_permutex2var_epi32(_mm512_load_si512(kThirtySeconds), bits,
-                                                 _mm512_load_si512(kThirtySeconds + 16));
-  return hn::Vec512<float>{
-      _mm512_castsi512_ps(_mm512_add_epi32(part, _mm512_slli_epi32(bits, 18)))};
+HWY_INLINE hn::Vec512<std::uint32_t> Entry(hn::Vec512<std::uint32_t> i) {
+  return {_mm512_permutex2var_epi32(_mm512_load_si512(kThirtySeconds), i.raw,
+                                    _mm512_load_si512(kThirtySeconds + 16))};
+}
+
+// exp(x) with such a table, where nothing overflows: the polynomial is half as long.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpByTable(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kDouble = sizeof(T) == 8;
+  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
+  constexpr T kPartsOfE = T(1.4426950408889634) * (kDouble ? 16 : 32);
+  constexpr T kPartHigh = kDouble ? T(0x1.62e42fefa39efp-5) : T(0x1.62e43p-6);
+  constexpr T kPartLow = kDouble ? T(0x1.abc9e3b39803fp-60) : T(-5.952044687368025e-11);
+  const hn::RebindToUnsigned<D> du;
+  // x = k ln 2 / 16 + r (32 in float), by the rounding that Exp uses.
+  const auto shifted = hn::MulAdd(x, hn::Set(d, kPartsOfE), hn::Set(d, kMagic));
+  const auto k = hn::Sub(shifted, hn::Set(d, kMagic));
+  auto r = hn::NegMulAdd(k, hn::Set(d, kPartHigh), x);
+  r = hn::NegMulAdd(k, hn::Set(d, kPartLow), r);
+  // exp(r) = 1 + r q(r), fitted on |r| <= ln 2 / 32 (64): to 7.1e-18 in double, 5.3e-8 in float.
+  hn::Vec<D> q;
+  if constexpr (kDouble) {
+    q = Polynomial(d, r, 1.0000000000000022784, 0.5000000000000019939, 0.16666666662802988798,
+                   0.041666666642515088104, 0.0083334971346219142775, 0.0013889503227737892191);
+  } else {
+    q = Polynomial(d, r, 1.000014742270447704f, 0.50001105614454183216f);
+  }
+  const auto bits = hn::BitCast(du, shifted);
+  const auto power = hn::BitCast(d, hn::Add(Entry(bits), hn::ShiftLeft<(kDouble ? 48 : 18)>(bits)));
+  return hn::MulAdd(hn::Mul(power, r), q, power);
 }
 #endif
 
+// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that
+// neither it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
 template <class D>
 HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   constexpr bool kDouble = sizeof(T) == 8;
-  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
   const auto seen = hn::Ge(x, hn::Set(d, kLeastExponent<T>));
   x = hn::Min(x, hn::Set(d, kMostExponent<T>));
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (kExpByTable<D>) {
-    // x = k ln 2 / 16 + r (32 in float). Adding 1.5 * 2^52 rounds to the whole number k and leaves
-    // it in the low bits.
-    constexpr T kParts = kDouble ? 16 : 32;
-    const auto shifted =
-        hn::MulAdd(x, hn::Set(d, kParts * T(1.4426950408889634)), hn::Set(d, kMagic));
-    const auto k = hn::Sub(shifted, hn::Set(d, kMagic));
-    auto r = hn::NegMulAdd(k, hn::Set(d, kDouble ? T(0x1.62e42fefa39efp-5) : T(0x1.62e43p-6)), x);
-    r = hn::NegMulAdd(k, hn::Set(d, kDouble ? T(0x1.abc9e3b39803fp-60) : T(-5.952044687368025e-11)),
-                      r);
-    // exp(r) = 1 + r q(r), fitted on |r| <= ln 2 / 32 (64): to 7.1e-18 in double, 5.3e-8 in float.
-    hn::Vec<D> q;
-    if constexpr (kDouble) {
-      q = Polynomial(d, r, 1.0000000000000022784, 0.5000000000000019939, 0.16666666662802988798,
-                     0.041666666642515088104, 0.0083334971346219142775, 0.0013889503227737892191);
-    } else {
-      q = Polynomial(d, r, 1.000014742270447704f, 0.50001105614454183216f);
-    }
-    const auto power = PowerOfTwo(shifted);
-    return hn::IfThenElseZero(seen, hn::MulAdd(hn::Mul(power, r), q, power));
-  }
+  if constexpr (sizeof(hn::Vec<D>) == 64) return hn::IfThenElseZero(seen, ExpByTable(d, x));
 #endif
   constexpr int kFraction = kDouble ? 52 : 23;
+  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
   constexpr T kLn2High = kDouble ? T(6.93147180369123816490e-01) : T(0x1.62e4p-1);
   constexpr T kLn2Low = kDouble ? T(1.90821492927058770002e-10) : T(1.42860677e-6);
   const hn::RebindToUnsigned<D> du;

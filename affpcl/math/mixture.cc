@@ -67,7 +67,7 @@ namespace HWY_NAMESPACE {
 
 template <class T>
 using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
-constexpr bool kWide = HWY_TARGET <= HWY_AVX3;  // 32 registers: tiles of four by four vectors
+constexpr bool kWide = HWY_TARGET <= HWY_AVX3;  // 32 registers: tiles of up to six by four vectors
 template <class T>
 HWY_INLINE int Width() {
   return static_cast<int>(hn::Lanes(Tag<T>()));

@@ -17,9 +17,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 // A matrix of norm one with directions drawn for (state, purpose).
 Matrix random_unit_matrix(const Key& key, int state, Purpose purpose, int d) {
   Matrix N(d, d);
-  for (int r = 0; r < d; ++r)
-    for (int c = 0; c < d; ++c)
-      N(r, c) = normal(key, state, purpose, static_cast<std::uint32_t>(r * d + c));
+  normals_of(key, state, purpose, {N.data(), at(N.size())});
   return N / N.operatorNorm();
 }
 
@@ -34,7 +32,7 @@ Matrix rotation(int d, double angle) {
 
 Eigen::VectorXd random_unit_vector(const Key& key, std::int64_t agent, Purpose purpose, int d) {
   Eigen::VectorXd v(d);
-  for (int r = 0; r < d; ++r) v(r) = normal(key, agent, purpose, static_cast<std::uint32_t>(r));
+  normals_of(key, agent, purpose, {v.data(), at(d)});
   return v / v.norm();
 }
 

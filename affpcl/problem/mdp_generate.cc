@@ -93,11 +93,9 @@ Basis random_basis(const Key& key, int rows, int dim) {
   const auto d = static_cast<std::size_t>(dim);
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
     const std::span phi = std::span(basis.phi).subspan(row * d, d);
+    normals_of(key, static_cast<std::int64_t>(row), Purpose::kSystemPhi, phi);
     double square = 0;
-    for (std::size_t c = 0; c < d; ++c) {
-      phi[c] = normal(key, static_cast<std::int64_t>(row), Purpose::kSystemPhi, index(c));
-      square += phi[c] * phi[c];
-    }
+    for (const double x : phi) square += x * x;
     for (double& x : phi) x /= std::sqrt(square);
   }
   return basis;

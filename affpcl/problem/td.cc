@@ -139,8 +139,7 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
 
   // Rewards: in the span of c, or any.
   std::vector<double> theta0(at(d));
-  for (int r = 0; r < d; ++r)
-    theta0[at(r)] = normal(key, 0, Purpose::kTheta, static_cast<std::uint32_t>(r));
+  normals_of(key, 0, Purpose::kTheta, theta0);
   double length = 0;
   for (double x : theta0) length += x * x;
   for (double& x : theta0) x /= std::sqrt(length);
@@ -148,11 +147,9 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
   for (std::int64_t i = 0; i < n; ++i) {
     const double delta = i == 0 && config.first_central ? 0 : config.delta_obj;
     std::vector<double> u(at(d));
+    normals_of(key, i, Purpose::kObjective, u);
     double square = 0;
-    for (int r = 0; r < d; ++r) {
-      u[at(r)] = normal(key, i, Purpose::kObjective, static_cast<std::uint32_t>(r));
-      square += u[at(r)] * u[at(r)];
-    }
+    for (const double x : u) square += x * x;
     for (int r = 0; r < d; ++r)
       theta_.push_back(theta0[at(r)] + delta * u[at(r)] / std::sqrt(square));
     for (int pair = 0; pair < pairs(); ++pair) {

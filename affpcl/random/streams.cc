@@ -92,7 +92,8 @@ struct Piece {
 template <int U, class D, class Use>
 HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], Use use) {
   const hn::RebindToFloat<D> df;
-  hn::Vec<hn::RebindToFloat<D>> u[U], v[U];
+  using V = hn::Vec<hn::RebindToFloat<D>>;
+  V u[U], v[U];
   Philox(d, source, c);
   for (int i = 0; i < U; ++i) {
     u[i] = ToUniform(d, c[i][1], c[i][0]), v[i] = ToUniform(d, c[i][3], c[i][2]);
@@ -100,7 +101,7 @@ HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], 
   }
   for (int i = 0; i < U; ++i) {
     if (normal) {
-      auto sine = v[i], cosine = v[i];
+      V sine, cosine;
       SinCosTurn(df, v[i], sine, cosine);
       use(i, hn::Mul(u[i], cosine), hn::Mul(u[i], sine));
     } else {
@@ -109,6 +110,7 @@ HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], 
   }
 }
 
+// The counter of a number: whose it is, and what for.
 template <class D>
 HWY_INLINE void Count(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> block, Words<D>& c) {
   c[0] = agent;
