@@ -25,7 +25,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   // header_only: stop as soon as the number of columns is known.
   Handler(std::string path, bool header_only) : path_(std::move(path)), header_only_(header_only) {
     agent_.name = "agent", agent_.type = Column::Type::kText;
-    y_.name = "y";
+    y_.name = 'y';
   }
 
   void parse() {

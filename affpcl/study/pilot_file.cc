@@ -93,12 +93,13 @@ std::string pilot_agents_csv(const PilotResult& r) {
 
 std::string pilot_matrix_csv(const PilotResult& r) {
   std::string out = "agent";
-  for (std::size_t i : r.order) out += "," + csv_field(r.names[i]);
-  out += "\n";
+  for (std::size_t i : r.order) out += fmt::format(",{}", csv_field(r.names[i]));
+  out += '\n';
   for (std::size_t i : r.order) {
     out += csv_field(r.names[i]);
-    for (std::size_t j : r.order) out += "," + number(r.distance[i * r.names.size() + j]);
-    out += "\n";
+    for (std::size_t j : r.order)
+      out += fmt::format(",{}", number(r.distance[i * r.names.size() + j]));
+    out += '\n';
   }
   return out;
 }

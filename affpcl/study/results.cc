@@ -66,7 +66,7 @@ std::string agents_text(const SettingResult& s, const MethodResult& m) {
       if (letter == '\n') text += margin;
     }
   }
-  return text + (m.agents.empty() ? "]" : "\n" + margin.substr(1) + "]");
+  return text + (m.agents.empty() ? "]" : fmt::format("\n{}]", margin.substr(1)));
 }
 
 std::string placeholder(std::size_t number) { return fmt::format("\x01{}", number); }
@@ -207,7 +207,7 @@ std::string agents_csv(const StudyResult& result) {
         fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}", place(s),
                        csv_field(m.name), i, number(e.mean), number(e.lo), number(e.hi),
                        number(v.mean), number(v.lo), number(v.hi));
-        if (near) out += "," + (s.distance.empty() ? "" : number(s.distance[i]));
+        if (near) out += fmt::format(",{}", s.distance.empty() ? "" : number(s.distance[i]));
         for (const std::string& name : more) {
           const auto c = std::find(m.columns.begin(), m.columns.end(), name);
           out += ",";
