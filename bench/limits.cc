@@ -42,7 +42,7 @@ void ExpAll(T* numbers, std::size_t count) {
   for (std::size_t k = 0; k + 4 * N <= count; k += 4 * N)
     for (std::size_t i = 0; i < 4; ++i) {
       const auto x = hn::LoadU(d, numbers + k + i * N);
-      hn::StoreU(hn::Sub(Exp(d, x), hn::Set(d, T(1))), d, numbers + k + i * N);
+      hn::StoreU(hn::Sub(Exp2(d, x), hn::Set(d, T(1))), d, numbers + k + i * N);
     }
 }
 void Exp64(double* numbers, std::size_t count) { ExpAll(numbers, count); }

@@ -1,4 +1,4 @@
-// exp, log and the sine and cosine of a turn, inlined into kernels. Highway's own (contrib/math)
+// 2^x, log and the sine and cosine of a turn, inlined into kernels. Highway's own (contrib/math)
 // are general; these are for the ranges that occur here and take about half the time. Bounds below
 // are tested over the range on every instruction set (elementary_test.cc).
 
@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include <cstdint>
+#include <numbers>
 
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
@@ -30,11 +31,20 @@ HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, hn::TFromD<D> first, Rest...
   return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, first));
 }
 
-// The range of Exp.
+// The range of Exp2: neither a result nor its product with a number of usual size is denormal.
 template <class T>
-inline constexpr T kLeastExponent = sizeof(T) == 8 ? -700 : -60;
-template <class T>
-inline constexpr T kMostExponent = sizeof(T) == 8 ? 700 : 85;
+inline constexpr T kMostPower = sizeof(T) == 8 ? 900 : 86;
+
+// Whether powers of 2 come from a table: where two registers hold one.
+template <class D>
+inline constexpr bool kByTable = HWY_TARGET <= HWY_AVX3 && sizeof(hn::Vec<D>) == 64;
+
+// x + kRounding rounds x to whole numbers, with a table to sixteenths (32 in float), and leaves
+// them in the low bits.
+template <class D>
+inline constexpr hn::TFromD<D> kRounding = sizeof(hn::TFromD<D>) == 8
+                                               ? (kByTable<D> ? 0x1.8p48 : 0x1.8p52)
+                                               : (kByTable<D> ? 0x1.8p18 : 0x1.8p23);
 
 #if HWY_TARGET <= HWY_AVX3
 // The bits of 2^(i/16), less i << 48: adding k << 48 then makes those of 2^(k/16), i = k mod 16.
@@ -60,72 +70,83 @@ HWY_INLINE hn::Vec512<std::uint32_t> Entry(hn::Vec512<std::uint32_t> i) {
                                     _mm512_load_si512(kThirtySeconds + 16))};
 }
 
-// exp(x) with such a table, where nothing overflows: the polynomial is half as long.
+// 2^(k + r) from kRounding + k, |r| <= 1/32 (64 in float): the polynomial is half as long.
 template <class D>
-HWY_INLINE hn::Vec<D> ExpByTable(D d, hn::Vec<D> x) {
-  using T = hn::TFromD<D>;
-  constexpr bool kDouble = sizeof(T) == 8;
-  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
-  constexpr T kPartsOfE = T(1.4426950408889634) * (kDouble ? 16 : 32);
-  constexpr T kPartHigh = kDouble ? T(0x1.62e42fefa39efp-5) : T(0x1.62e43p-6);
-  constexpr T kPartLow = kDouble ? T(0x1.abc9e3b39803fp-60) : T(-5.952044687368025e-11);
+HWY_INLINE hn::Vec<D> PowerByTable(D d, hn::Vec<D> shifted, hn::Vec<D> r) {
+  constexpr bool kDouble = sizeof(hn::TFromD<D>) == 8;
   const hn::RebindToUnsigned<D> du;
-  // x = k ln 2 / 16 + r (32 in float), by the rounding that Exp uses.
-  const auto shifted = hn::MulAdd(x, hn::Set(d, kPartsOfE), hn::Set(d, kMagic));
-  const auto k = hn::Sub(shifted, hn::Set(d, kMagic));
-  auto r = hn::NegMulAdd(k, hn::Set(d, kPartHigh), x);
-  r = hn::NegMulAdd(k, hn::Set(d, kPartLow), r);
-  // exp(r) = 1 + r q(r), fitted on |r| <= ln 2 / 32 (64): to 7.1e-18 in double, 5.3e-8 in float.
+  // 2^r = 1 + r q(r): to 7.1e-18 in double, 5.3e-8 in float.
   hn::Vec<D> q;
   if constexpr (kDouble) {
-    q = Polynomial(d, r, 1.0000000000000022784, 0.5000000000000019939, 0.16666666662802988798,
-                   0.041666666642515088104, 0.0083334971346219142775, 0.0013889503227737892191);
+    q = Polynomial(d, r, 0.69314718055994684054, 0.24022650695910166552, 0.055504108651954577047,
+                   0.009618129102053445123, 0.0013333820232909133954, 0.00015404211728455146908);
   } else {
-    q = Polynomial(d, r, 1.000014742270447704f, 0.50001105614454183216f);
+    q = Polynomial(d, r, 0.693157399f, 0.240231819f);
   }
   const auto bits = hn::BitCast(du, shifted);
   const auto power = hn::BitCast(d, hn::Add(Entry(bits), hn::ShiftLeft<(kDouble ? 48 : 18)>(bits)));
   return hn::MulAdd(hn::Mul(power, r), q, power);
 }
-#endif
 
-// exp(x) to 2 units in the last place from kLeastExponent to kMostExponent; 0 below, so that
-// neither it nor a product with it is denormal; above, exp(kMostExponent). For double and float.
-template <class D>
-HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
-  using T = hn::TFromD<D>;
-  constexpr bool kDouble = sizeof(T) == 8;
-  const auto seen = hn::Ge(x, hn::Set(d, kLeastExponent<T>));
-  x = hn::Min(x, hn::Set(d, kMostExponent<T>));
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (sizeof(hn::Vec<D>) == 64) return hn::IfThenElseZero(seen, ExpByTable(d, x));
+// x, but not beyond `most` on either side, in one operation: the lesser size, the sign of x.
+HWY_INLINE hn::Vec512<double> Within(hn::Vec512<double> x, hn::Vec512<double> most) {
+  return {_mm512_range_pd(x.raw, most.raw, 0b0010)};
+}
+HWY_INLINE hn::Vec512<float> Within(hn::Vec512<float> x, hn::Vec512<float> most) {
+  return {_mm512_range_ps(x.raw, most.raw, 0b0010)};
+}
 #endif
-  constexpr int kFraction = kDouble ? 52 : 23;
-  constexpr T kMagic = kDouble ? T(0x1.8p52) : T(0x1.8p23);
-  constexpr T kLn2High = kDouble ? T(6.93147180369123816490e-01) : T(0x1.62e4p-1);
-  constexpr T kLn2Low = kDouble ? T(1.90821492927058770002e-10) : T(1.42860677e-6);
+template <class V>
+HWY_INLINE V Within(V x, V most) {
+  return hn::Max(hn::Min(x, most), hn::Neg(most));
+}
+
+// 2^(k + r) from kRounding + k, |r| <= 1/2.
+template <class D>
+HWY_INLINE hn::Vec<D> Power(D d, hn::Vec<D> shifted, hn::Vec<D> r) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kByTable<D>) return PowerByTable(d, shifted, r);
+#endif
+  constexpr bool kDouble = sizeof(hn::TFromD<D>) == 8;
   const hn::RebindToUnsigned<D> du;
-  // x = k ln 2 + r. Adding 1.5 * 2^52 rounds to the whole number k and leaves it in the low bits.
-  const auto shifted = hn::MulAdd(x, hn::Set(d, T(1.4426950408889634)), hn::Set(d, kMagic));
-  const auto k = hn::Sub(shifted, hn::Set(d, kMagic));
-  auto r = hn::NegMulAdd(k, hn::Set(d, kLn2High), x);
-  r = hn::NegMulAdd(k, hn::Set(d, kLn2Low), r);
-  // 1 + r + r^2 q(r), q fitted on |r| <= ln 2 / 2: to 1.3e-17 of exp in double, 8e-9 in float. Even
-  // and odd powers apart: two short chains instead of a long one.
+  // 2^r to 1.3e-17 in double, 8e-9 in float. Even and odd powers apart: two short chains instead of
+  // a long one.
   const auto square = hn::Mul(r, r);
   hn::Vec<D> even, odd;
   if constexpr (kDouble) {
-    even = Polynomial(d, square, 1.0, 0.50000000000000010221, 0.041666666666624127873,
-                      0.0013888888917213716901, 2.4801521295954375131e-5, 2.7620088445409748161e-7);
-    odd = Polynomial(d, square, 1.0, 0.16666666666666667453, 0.0083333333333300618325,
-                     0.00019841269863053616878, 2.7557268459997064772e-6, 2.5100385495510319078e-8);
+    even =
+        Polynomial(d, square, 1.0, 0.24022650695910074958, 0.0096181291076186583439,
+                   0.000154035304247953801, 1.3215451619146606875e-06, 7.0709810833657683114e-09);
+    odd = Polynomial(d, square, 0.69314718055994528623, 0.055504108664821583119,
+                     0.0013333558146423208756, 1.5252733820805851857e-05, 1.0178067259946989121e-07,
+                     4.4541051252934161983e-10);
   } else {
-    even = Polynomial(d, square, 1.0f, 0.5f, 0.0416665546172f, 0.00139261835877f);
-    odd = Polynomial(d, square, 1.0f, 0.166665769897f, 0.00836317905272f);
+    even = Polynomial(d, square, 1.0f, 0.240226507f, 0.00961810324f, 0.000154448922f);
+    odd = Polynomial(d, square, 0.693147181f, 0.05550381f, 0.00133813121f);
   }
-  const auto exp_r = hn::MulAdd(odd, r, even);
-  const auto power = hn::ShiftLeft<kFraction>(hn::BitCast(du, shifted));  // times 2^k
-  return hn::IfThenElseZero(seen, hn::BitCast(d, hn::Add(hn::BitCast(du, exp_r), power)));
+  const auto power = hn::ShiftLeft<(kDouble ? 52 : 23)>(hn::BitCast(du, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(du, hn::MulAdd(odd, r, even)), power));
+}
+
+// 2^x to 2 units in the last place for |x| <= kMostPower; beyond, as there. For double and float.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
+  x = Within(x, hn::Set(d, kMostPower<hn::TFromD<D>>));
+  const auto shifted = hn::Add(x, hn::Set(d, kRounding<D>));
+  return Power(d, shifted, hn::Sub(x, hn::Sub(shifted, hn::Set(d, kRounding<D>))));
+}
+
+// exp(x) to 2 units in the last place for |x| <= 700; 0 below, above as there. For double.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
+  const auto seen = hn::Ge(x, hn::Set(d, -700.0));
+  x = hn::Min(x, hn::Set(d, 700.0));
+  // x = k ln 2 + r, where ln 2 has a high part whose product with k is exact.
+  const auto shifted = hn::MulAdd(x, hn::Set(d, std::numbers::log2e), hn::Set(d, kRounding<D>));
+  const auto k = hn::Sub(shifted, hn::Set(d, kRounding<D>));
+  auto r = hn::NegMulAdd(k, hn::Set(d, 6.93147180369123816490e-01), x);
+  r = hn::NegMulAdd(k, hn::Set(d, 1.90821492927058770002e-10), r);
+  return hn::IfThenElseZero(seen, Power(d, shifted, hn::Mul(r, hn::Set(d, std::numbers::log2e))));
 }
 
 // log(x) to 2 units in the last place, for normal x > 0 (fdlibm's e_log.c).

@@ -23,14 +23,16 @@ namespace affpcl {
 namespace HWY_NAMESPACE {
 
 template <class T>
-using One = hn::CappedTag<T, 1>;  // the same arithmetic as a whole vector's, but for Exp
+using One = hn::CappedTag<T, 1>;  // the same arithmetic as a whole vector's, but for Exp2
 template <class T>
 using All = hn::ScalableTag<T>;
 
+double Exp2Of(double x) { return hn::GetLane(Exp2(All<double>(), hn::Set(All<double>(), x))); }
+float Exp2OfFloat(float x) { return hn::GetLane(Exp2(All<float>(), hn::Set(All<float>(), x))); }
+double Exp2OfOne(double x) { return hn::GetLane(Exp2(One<double>(), hn::Set(One<double>(), x))); }
+float Exp2OfOneFloat(float x) { return hn::GetLane(Exp2(One<float>(), hn::Set(One<float>(), x))); }
 double ExpOf(double x) { return hn::GetLane(Exp(All<double>(), hn::Set(All<double>(), x))); }
-float ExpOfFloat(float x) { return hn::GetLane(Exp(All<float>(), hn::Set(All<float>(), x))); }
 double ExpOfOne(double x) { return hn::GetLane(Exp(One<double>(), hn::Set(One<double>(), x))); }
-float ExpOfOneFloat(float x) { return hn::GetLane(Exp(One<float>(), hn::Set(One<float>(), x))); }
 double LogOf(double x) { return hn::GetLane(Log(One<double>(), hn::Set(One<double>(), x))); }
 void TurnOf(double t, double* sine, double* cosine) {
   const One<double> d;
@@ -46,10 +48,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace affpcl {
 
+HWY_EXPORT(Exp2Of);
+HWY_EXPORT(Exp2OfFloat);
+HWY_EXPORT(Exp2OfOne);
+HWY_EXPORT(Exp2OfOneFloat);
 HWY_EXPORT(ExpOf);
-HWY_EXPORT(ExpOfFloat);
 HWY_EXPORT(ExpOfOne);
-HWY_EXPORT(ExpOfOneFloat);
 HWY_EXPORT(LogOf);
 HWY_EXPORT(TurnOf);
 
@@ -65,6 +69,32 @@ class Elementary : public ::testing::TestWithParam<std::string> {
   void TearDown() override { use_instruction_set(""); }
 };
 
+void check_exp2(double (*exp2)(double)) {
+  for (int k = 0; k <= kPoints; ++k) {
+    const double x = -900 + 1800.0 * k / kPoints;
+    const long double want = std::exp2(static_cast<long double>(x));
+    ASSERT_LE(std::abs(exp2(x) - want), 2 * kUlp * want) << x;
+    const long double small = std::exp2(static_cast<long double>(x / 1000));
+    ASSERT_LE(std::abs(exp2(x / 1000) - small), 2 * kUlp * small) << x;
+  }
+  for (int k = -900; k <= 900; ++k) EXPECT_EQ(exp2(k), std::ldexp(1, k));
+  for (const double far : {900.1, 1e300, HUGE_VAL}) {
+    EXPECT_EQ(exp2(far), exp2(900));
+    EXPECT_EQ(exp2(-far), exp2(-900));
+  }
+}
+void check_exp2(float (*exp2)(float)) {
+  for (int k = 0; k <= kPoints; ++k) {
+    const auto x = static_cast<float>(-86 + 172.0 * k / kPoints);
+    const double want = std::exp2(static_cast<double>(x));
+    ASSERT_LE(std::abs(exp2(x) - want), 2 * kUlpF * want) << x;
+  }
+  for (int k = -86; k <= 86; ++k) EXPECT_EQ(exp2(static_cast<float>(k)), std::ldexp(1.0f, k));
+  for (const float far : {86.1f, 1e30f, HUGE_VALF}) {
+    EXPECT_EQ(exp2(far), exp2(86));
+    EXPECT_EQ(exp2(-far), exp2(-86));
+  }
+}
 void check_exp(double (*exp)(double)) {
   for (int k = 0; k <= kPoints; ++k) {
     const double x = -700 + 1400.0 * k / kPoints;
@@ -79,25 +109,18 @@ void check_exp(double (*exp)(double)) {
   EXPECT_EQ(exp(-HUGE_VAL), 0);
   EXPECT_EQ(exp(1e300), exp(700));
 }
-void check_exp(float (*exp)(float)) {
-  for (int k = 0; k <= kPoints; ++k) {
-    const auto x = static_cast<float>(-60 + 145.0 * k / kPoints);
-    const double want = std::exp(static_cast<double>(x));
-    ASSERT_LE(std::abs(exp(x) - want), 2 * kUlpF * want) << x;
-  }
-  EXPECT_EQ(exp(0), 1);
-  EXPECT_EQ(exp(-60.1f), 0);
-  EXPECT_EQ(exp(-HUGE_VALF), 0);
-  EXPECT_TRUE(std::isfinite(exp(1e30f)));
-}
 
+TEST_P(Elementary, PowersOfTwo) {
+  check_exp2([](double x) { return HWY_DYNAMIC_DISPATCH(Exp2Of)(x); });
+  check_exp2([](float x) { return HWY_DYNAMIC_DISPATCH(Exp2OfFloat)(x); });
+}
+TEST_P(Elementary, PowersOfTwoInPartOfAVector) {
+  check_exp2([](double x) { return HWY_DYNAMIC_DISPATCH(Exp2OfOne)(x); });
+  check_exp2([](float x) { return HWY_DYNAMIC_DISPATCH(Exp2OfOneFloat)(x); });
+}
 TEST_P(Elementary, Exp) {
   check_exp([](double x) { return HWY_DYNAMIC_DISPATCH(ExpOf)(x); });
-  check_exp([](float x) { return HWY_DYNAMIC_DISPATCH(ExpOfFloat)(x); });
-}
-TEST_P(Elementary, ExpOfPartOfAVector) {
   check_exp([](double x) { return HWY_DYNAMIC_DISPATCH(ExpOfOne)(x); });
-  check_exp([](float x) { return HWY_DYNAMIC_DISPATCH(ExpOfOneFloat)(x); });
 }
 
 TEST_P(Elementary, Log) {  // of uniforms in (0, 1), down to the least one, and above

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numbers>
 
 #include "affpcl/math/instruction_sets-inl.h"
 
@@ -16,7 +17,8 @@ constexpr std::size_t kCacheBytes = 1 << 20;  // what a tile of exponentials may
 template <class T>
 constexpr int kPanel = 4 * kVectorBytes / static_cast<int>(sizeof(T));
 
-// Panel by panel: the means' rows, then -|m|^2/2, then the weights.
+// Panel by panel: the means' rows, then -|m|^2/2, both times log2(e), for logits are those of 2;
+// then the weights.
 template <class T>
 struct Columns {
   int dim = 0, components = 0, panels = 0;
@@ -110,7 +112,8 @@ HWY_INLINE void LogitTile(const T* panel, int dim, const T* s, const T* shift, T
     for (int v = 0; v < C; ++v) hn::Store(sum[j][v], d, w + j * kPanel<T> + v * Width<T>());
 }
 
-// Where all components are C vectors the logits need not leave the registers before exp.
+// Where all components are C vectors the logits need not leave the registers before their
+// exponentials.
 template <int J, int C, class T>
 HWY_INLINE void FewTile(const Columns<T>& columns, const T* s, const T* shift, T* w, T* Z) {
   const Tag<T> d;
@@ -122,7 +125,7 @@ HWY_INLINE void FewTile(const Columns<T>& columns, const T* s, const T* shift, T
   for (int v = 0; v < C; ++v) {
     const V weight = hn::Load(d, weights + v * Width<T>());
     for (int j = 0; j < J; ++j) {
-      const V x = Exp(d, logit[j][v]);
+      const V x = Exp2(d, logit[j][v]);
       hn::Store(x, d, w + j * kPanel<T> + v * Width<T>());
       sum[j] = hn::MulAdd(x, weight, sum[j]);
     }
@@ -138,7 +141,7 @@ HWY_INLINE void FewExponentials(const Columns<T>& columns, const Samples<T>& x, 
   for (; j < x.count; ++j) FewTile<1, C>(columns, x.s + j, x.shift + j, w + j * kPanel<T>, Z + j);
 }
 
-// exp of J samples' logits at a panel, and what that adds to their sums.
+// 2 to the power of J samples' logits at a panel, and what that adds to their sums.
 template <int J, class T>
 HWY_INLINE void ExpTile(const T* weights, int vectors, T* w, T* sums) {
   const Tag<T> d;
@@ -150,7 +153,7 @@ HWY_INLINE void ExpTile(const T* weights, int vectors, T* w, T* sums) {
     const V weight = hn::Load(d, weights + v * N);
     for (int j = 0; j < J; ++j) {
       T* p = w + j * kPanel<T> + v * N;
-      const V x = Exp(d, hn::Load(d, p));
+      const V x = Exp2(d, hn::Load(d, p));
       hn::Store(x, d, p);
       sum[j] = hn::MulAdd(x, weight, sum[j]);
     }
@@ -170,7 +173,7 @@ HWY_INLINE void Exponentials(const T* panel, int dim, int vectors, const T* s, c
   ExpTile<J>(panel + static_cast<std::ptrdiff_t>(dim + 1) * kPanel<T>, vectors, w, sums);
 }
 
-// w[j][e] = exp(l_e(s_j) - l_own(s_j)) and Z[j] = sum_e weight_e w[j][e], panel after panel: its
+// w[j][e] = 2^(l_e(s_j) - l_own(s_j)) and Z[j] = sum_e weight_e w[j][e], panel after panel: its
 // means stay in the first cache.
 template <class T>
 void AllExponentials(const Columns<T>& columns, const Samples<T>& x, T* w, int samples, T* Z) {
@@ -339,7 +342,7 @@ void Sums(const Columns<double>& columns, const Samples<double>& x, double* w, i
   AllExponentials(columns, x, w, samples, Z);
 }
 
-// shift_j = m_j'(s_j - m_j/2), the logit of each lane's own component.
+// shift_j = log2(e) m_j'(s_j - m_j/2), the logit of each lane's own component.
 void OwnLogits(In s, In own, int lanes, double* shift) {
   const hn::CappedTag<double, kLaneStep> d;
   const auto half = hn::Set(d, 0.5);
@@ -349,7 +352,7 @@ void OwnLogits(In s, In own, int lanes, double* shift) {
       const auto m = hn::LoadU(d, own.row(r) + l);
       sum = hn::MulAdd(m, hn::NegMulAdd(half, m, hn::LoadU(d, s.row(r) + l)), sum);
     }
-    hn::StoreU(sum, d, shift + l);
+    hn::StoreU(hn::Mul(sum, hn::Set(d, std::numbers::log2e)), d, shift + l);
   }
 }
 
@@ -383,10 +386,12 @@ struct Table {
       double square = 0;
       for (int r = 0; r < dim; ++r) {
         const double m = means[static_cast<std::ptrdiff_t>(e) * dim + r];
-        column[static_cast<std::ptrdiff_t>(r) * kPanel<T>] = static_cast<T>(m);
+        column[static_cast<std::ptrdiff_t>(r) * kPanel<T>] =
+            static_cast<T>(std::numbers::log2e * m);
         square += m * m;
       }
-      column[static_cast<std::ptrdiff_t>(dim) * kPanel<T>] = static_cast<T>(-0.5 * square);
+      column[static_cast<std::ptrdiff_t>(dim) * kPanel<T>] =
+          static_cast<T>(-0.5 * std::numbers::log2e * square);
       column[static_cast<std::ptrdiff_t>(dim + 1) * kPanel<T>] = static_cast<T>(weights[e]);
     }
   }
