@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "affpcl/math/kernels.h"
 
 namespace affpcl {
 
-double* SumTree::open() {
+Buffer& SumTree::next() {
   if (slots_.size() == nodes_.size()) slots_.emplace_back(width_);
-  double* p = slots_[nodes_.size()].data();
+  return slots_[nodes_.size()];
+}
+
+double* SumTree::open() {
+  double* p = next().data();
   std::fill_n(p, width_, 0.0);
   return p;
 }
@@ -28,18 +33,19 @@ void SumTree::push(int level, std::int64_t index) {
   }
 }
 
-void SumTree::append(const SumTree& next) {
-  taken_ += next.taken_;
-  for (std::size_t i = 0; i < next.nodes_.size(); ++i) {
-    std::copy_n(next.slots_[i].data(), width_, open());
-    push(next.nodes_[i].level, next.nodes_[i].index);
+void SumTree::append(SumTree&& other) {
+  taken_ += other.taken_;
+  for (std::size_t i = 0; i < other.nodes_.size(); ++i) {
+    std::swap(other.slots_[i], next());
+    push(other.nodes_[i].level, other.nodes_[i].index);
   }
+  other.clear();
 }
 
 const double* SumTree::append(Leaves run, const double* numbers) {
   taken_ += run.count();
   for (const Node& node : largest_nodes(run)) {
-    std::copy_n(numbers, width_, open());
+    std::copy_n(numbers, width_, next().data());
     numbers += width_;
     push(node.level, node.index);
   }

@@ -36,8 +36,8 @@ class SumTree {
     ++taken_;
   }
 
-  // Takes over the nodes of the run that follows this one.
-  void append(const SumTree& next);
+  // Takes over the nodes of the run that follows this one, and leaves nothing there.
+  void append(SumTree&& other);
   // The same for a run that another process has written; returns where its numbers end.
   const double* append(Leaves run, const double* numbers);
   void write(std::span<double> numbers) const;  // of all nodes, in order
@@ -57,6 +57,7 @@ class SumTree {
   };
 
  private:
+  Buffer& next();  // where the node after those here goes
   void push(int level, std::int64_t index);
 
   std::size_t width_ = 0;

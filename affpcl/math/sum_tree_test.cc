@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <stdexcept>
+#include <utility>
 
 namespace affpcl {
 namespace {
@@ -120,7 +121,7 @@ TEST(SumTree, RunsMayBePutTogetherInAnyGrouping) {  // threads within ranks
     }
     while (trees.size() > 1) {
       const auto i = std::uniform_int_distribution<std::size_t>(0, trees.size() - 2)(random);
-      trees[i].append(trees[i + 1]);
+      trees[i].append(std::move(trees[i + 1]));
       trees.erase(trees.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }
     ASSERT_TRUE(same_bits(trees.front().finish(77), want));

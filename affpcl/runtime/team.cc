@@ -112,7 +112,7 @@ const double* TeamSum::operator()(Team& team, std::int64_t leaves,
     work(leaf, worker, tree.open());
     tree.push(leaf);
   });
-  for (std::size_t w = 1; w < trees_.size(); ++w) trees_[0].append(trees_[w]);
+  for (std::size_t w = 1; w < trees_.size(); ++w) trees_[0].append(std::move(trees_[w]));
   return finish(team, leaves);
 }
 
