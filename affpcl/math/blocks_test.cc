@@ -257,6 +257,30 @@ TEST(RowArithmeticOn, FillingWritesEveryLaneAndNoMore) {
     EXPECT_EQ(space.data()[i], i >= kLanes && i < 3 * kLanes ? 7 : 0);
 }
 
+TEST(RowArithmeticOn, FewAgentsAndNoMore) {  // however many vectors these are
+  const Block a(3, 1), b(3, 2), h(3, 4), before(3, 9);
+  for (int lanes = kLaneStep; lanes <= kLanes; lanes += kLaneStep) {
+    const Block left(3, 9), x(3, 9), e(1, 9);
+    const auto only = [&](const Block& block) {
+      return Out{block.out().p, block.out().rows, lanes};
+    };
+    subtract(a.in(), b.in(), only(left));
+    descend(only(x), In{b.in().p, 1, kLanes}, a.in(), h.in());
+    squared_distance(a.in(), b.in(), only(e));
+    for (int l = 0; l < kLanes; ++l) {
+      double square = 0;
+      for (int r = 0; r < 3; ++r) {
+        const double was = before.in().at(r, l), gap = a.in().at(r, l) - b.in().at(r, l);
+        const double step = b.in().at(0, l) * (a.in().at(r, l) + h.in().at(r, l));
+        ASSERT_EQ(left.in().at(r, l), l < lanes ? gap : was) << lanes;
+        ASSERT_EQ(x.in().at(r, l), l < lanes ? was - step : was) << lanes;
+        square += gap * gap;
+      }
+      ASSERT_EQ(e.in().at(0, l), l < lanes ? square : Block(1, 9).in().at(0, l)) << lanes;
+    }
+  }
+}
+
 TEST(RowArithmeticOn, PaddingStaysInItsLane) {
   const Block a(2, 1), b(2, 2), y(2, 3), e(1, 0);
   a.out().row(1)[63] = kNaN;

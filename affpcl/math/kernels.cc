@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "affpcl/math/elementary-inl.h"
+#include "affpcl/math/lane_groups-inl.h"
 #include "affpcl/math/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,6 +54,7 @@ HWY_INLINE void MatvecRows(const double* A, int cols, const double* x, double* y
   const int N = Width();
   int l = 0;
   for (; kWide && l + 4 * N <= lanes; l += 4 * N) MatvecTile<R, 4>(A, cols, x + l, y + l);
+  for (; kWide && l + 3 * N <= lanes; l += 3 * N) MatvecTile<R, 3>(A, cols, x + l, y + l);
   for (; l + 2 * N <= lanes; l += 2 * N) MatvecTile<R, 2>(A, cols, x + l, y + l);
   if (l < lanes) MatvecTile<R, 1>(A, cols, x + l, y + l);
 }
@@ -119,10 +121,8 @@ HWY_INLINE void RankOneLanes(const double* s, int rows, double eps, double* out,
 template <class Row, class Less>
 HWY_INLINE void RankOneWith(const double* s, int rows, double eps, double* out, int lanes, Row row,
                             Less less) {
-  const int N = Width();
-  int l = 0;
-  for (; l + 3 * N <= lanes; l += 3 * N) RankOneLanes<3>(s, rows, eps, out, l, row, less);
-  for (; l < lanes; l += N) RankOneLanes<1>(s, rows, eps, out, l, row, less);
+  EachGroup(D(), lanes,
+            [=](auto C, int l) HWY_ATTR { RankOneLanes<C>(s, rows, eps, out, l, row, less); });
 }
 
 void RankOne(const double* s, In y, double eps, const double* b, double* out, int lanes) {
@@ -137,27 +137,34 @@ void RankOne(const double* s, In y, double eps, const double* b, double* out, in
   RankOneWith(s, y.rows, eps, out, lanes, own, as_it_is);
 }
 
-void AtCentre(In s, In b, const kernels::Noisy& one, const kernels::Noisy& two, Out difference,
-              Out one_less_b, Out two_less_b) {
-  const D d;
-  for (int l = 0; l < difference.lanes; l += Width()) {
-    V a = hn::Zero(d), c = hn::Zero(d);
-    for (int r = 0; r < s.rows; ++r) {
-      const V u = hn::Load(d, s.row(r) + l);
-      a = hn::MulAdd(u, hn::Set(d, one.y[r]), a);
-      c = hn::MulAdd(u, hn::Set(d, two.y[r]), c);
+void AtCentre(const double* s, const double* b, int rows, kernels::Noisy one, kernels::Noisy two,
+              Out difference, Out one_less_b, Out two_less_b) {
+  EachGroup(D(), difference.lanes, [=](auto C, int first) HWY_ATTR {
+    const D d;
+    const auto at = [=](int r, int v) { return r * kLanes + first + v * Width(); };
+    V a[C], c[C];
+    for (int v = 0; v < C; ++v) a[v] = c[v] = hn::Zero(d);
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < C; ++v) {
+        const V u = hn::Load(d, s + at(r, v));
+        a[v] = hn::MulAdd(u, hn::Set(d, one.y[r]), a[v]);
+        c[v] = hn::MulAdd(u, hn::Set(d, two.y[r]), c[v]);
+      }
+    for (int v = 0; v < C; ++v) {
+      a[v] = hn::Mul(a[v], hn::Set(d, one.eps));
+      c[v] = hn::Mul(c[v], hn::Set(d, two.eps));
     }
-    a = hn::Mul(a, hn::Set(d, one.eps));
-    c = hn::Mul(c, hn::Set(d, two.eps));
-    for (int r = 0; r < s.rows; ++r) {
-      const V u = hn::Load(d, s.row(r) + l), own = hn::Load(d, b.row(r) + l);
-      const V x = hn::MulAdd(u, a, hn::Set(d, one.y[r])),
-              y = hn::MulAdd(u, c, hn::Set(d, two.y[r]));
-      hn::Store(hn::Sub(x, y), d, difference.row(r) + l);
-      hn::Store(hn::Sub(x, own), d, one_less_b.row(r) + l);
-      hn::Store(hn::Sub(y, own), d, two_less_b.row(r) + l);
+    for (int r = 0; r < rows; ++r) {
+      const V one_y = hn::Set(d, one.y[r]), two_y = hn::Set(d, two.y[r]);
+      for (int v = 0; v < C; ++v) {
+        const V u = hn::Load(d, s + at(r, v)), own = hn::Load(d, b + at(r, v));
+        const V x = hn::MulAdd(u, a[v], one_y), y = hn::MulAdd(u, c[v], two_y);
+        hn::Store(hn::Sub(x, y), d, difference.p + at(r, v));
+        hn::Store(hn::Sub(x, own), d, one_less_b.p + at(r, v));
+        hn::Store(hn::Sub(y, own), d, two_less_b.p + at(r, v));
+      }
     }
-  }
+  });
 }
 
 // Lanes beyond `count` may hold anything; the order of the sum is that of a full block with zeros
@@ -402,7 +409,8 @@ void rank_one(In s, In y, double eps, In b, Out out) {
 
 void at_centre(In s, In b, const Noisy& one, const Noisy& two, Out difference, Out one_less_b,
                Out two_less_b) {
-  HWY_DYNAMIC_DISPATCH(AtCentre)(s, b, one, two, difference, one_less_b, two_less_b);
+  HWY_DYNAMIC_DISPATCH(AtCentre)
+  (s.p, b.p, s.rows, one, two, difference, one_less_b, two_less_b);
 }
 
 double lane_sum(const double* x, int count) { return HWY_DYNAMIC_DISPATCH(LaneSum)(x, count); }

@@ -8,28 +8,61 @@
 #include <hwy/foreach_target.h>  // NOLINT
 #include <hwy/highway.h>
 
+#include "affpcl/math/lane_groups-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace affpcl {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<double, kLaneStep>;
 using V = hn::Vec<D>;
 
 inline int Width() { return static_cast<int>(hn::Lanes(D())); }
 
-// Row r of x from lane l on; one number for all where they share it.
-HWY_INLINE V Get(In x, int r, int l) {
-  const D d;
-  return x.width == 1 ? hn::Set(d, x.p[r]) : hn::LoadU(d, x.row(r) + l);
+// Row r from lane l on, of what each lane has for itself and of what all share.
+struct Own {
+  const double* p;
+  HWY_INLINE V operator()(int r, int l) const { return hn::LoadU(D(), p + r * kLanes + l); }
+};
+struct Shared {
+  const double* p;
+  HWY_INLINE V operator()(int r, int) const { return hn::Set(D(), p[r]); }
+};
+
+// f(x) with x as the one or the other.
+template <class F>
+HWY_INLINE void Reading(In x, F f) {
+  if (x.width == 1) return f(Shared{x.p});
+  f(Own{x.p});
+}
+template <class F>
+HWY_INLINE void Reading(In x, In y, F f) {
+  Reading(x,
+          [=](auto own_x) HWY_ATTR { Reading(y, [=](auto own_y) HWY_ATTR { f(own_x, own_y); }); });
 }
 
 template <class F>
 HWY_INLINE void EachVector(Out to, F f) {
-  const D d;
-  const int N = Width();
-  for (int r = 0; r < to.rows; ++r)
-    for (int l = 0; l < to.lanes; l += N) hn::StoreU(f(r, l), d, to.row(r) + l);
+  EachGroup(D(), to.lanes, [=](auto C, int first) HWY_ATTR {
+    for (int r = 0; r < to.rows; ++r)
+      for (int v = 0; v < C; ++v) {
+        const int l = first + v * Width();
+        hn::StoreU(f(r, l), D(), to.p + r * kLanes + l);
+      }
+  });
+}
+
+// The S sums over rows that f(r, l, sums) adds to, for tell(l, sums).
+template <int S, class F, class G>
+HWY_INLINE void EachSum(int rows, int lanes, F f, G tell) {
+  EachGroup(D(), lanes, [=](auto C, int first) HWY_ATTR {
+    V sums[C][S];
+    for (int v = 0; v < C; ++v)
+      for (int k = 0; k < S; ++k) sums[v][k] = hn::Zero(D());
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < C; ++v) f(r, first + v * Width(), sums[v]);
+    for (int v = 0; v < C; ++v) tell(first + v * Width(), sums[v]);
+  });
 }
 
 void Fill(Out to, double value) {
@@ -38,60 +71,84 @@ void Fill(Out to, double value) {
 }
 
 void Copy(In from, Out to) {
-  EachVector(to, [=](int r, int l) HWY_ATTR { return Get(from, r, l); });
+  Reading(from, [=](auto x) HWY_ATTR { EachVector(to, x); });
 }
 
 void Subtract(In a, In b, Out to) {
-  EachVector(to, [=](int r, int l) HWY_ATTR { return hn::Sub(Get(a, r, l), Get(b, r, l)); });
+  Reading(a, b, [=](auto x, auto y) HWY_ATTR {
+    EachVector(to, [=](int r, int l) HWY_ATTR { return hn::Sub(x(r, l), y(r, l)); });
+  });
 }
 
 void AddScaled(Out y, double a, In x) {
   const V factor = hn::Set(D(), a);
-  EachVector(y,
-             [=](int r, int l) HWY_ATTR { return hn::MulAdd(factor, Get(x, r, l), Get(y, r, l)); });
-}
-
-void Descend(Out x, In step, In g) {
-  EachVector(x, [=](int r, int l) HWY_ATTR {
-    return hn::NegMulAdd(Get(step, 0, l), Get(g, r, l), Get(x, r, l));
+  const Own before{y.p};
+  Reading(x, [=](auto add) HWY_ATTR {
+    EachVector(y,
+               [=](int r, int l) HWY_ATTR { return hn::MulAdd(factor, add(r, l), before(r, l)); });
   });
 }
 
+template <class F>
+HWY_INLINE void DescendAlong(Out x, In step, F direction) {
+  const Own before{x.p};
+  EachGroup(D(), x.lanes, [=](auto C, int first) HWY_ATTR {
+    V steps[C];
+    Reading(step, [&](auto s) HWY_ATTR {
+      for (int v = 0; v < C; ++v) steps[v] = s(0, first + v * Width());
+    });
+    for (int r = 0; r < x.rows; ++r)
+      for (int v = 0; v < C; ++v) {
+        const int l = first + v * Width();
+        hn::StoreU(hn::NegMulAdd(steps[v], direction(r, l), before(r, l)), D(),
+                   x.p + r * kLanes + l);
+      }
+  });
+}
+
+void Descend(Out x, In step, In g) {
+  Reading(g, [=](auto direction) HWY_ATTR { DescendAlong(x, step, direction); });
+}
+
 void DescendBoth(Out x, In step, In g, In h) {
-  EachVector(x, [=](int r, int l) HWY_ATTR {
-    return hn::NegMulAdd(Get(step, 0, l), hn::Add(Get(g, r, l), Get(h, r, l)), Get(x, r, l));
+  Reading(g, h, [=](auto a, auto b) HWY_ATTR {
+    DescendAlong(x, step, [=](int r, int l) HWY_ATTR { return hn::Add(a(r, l), b(r, l)); });
   });
 }
 
 void SquaredDistance(In a, In b, Out one_row) {
-  const D d;
-  for (int l = 0; l < one_row.lanes; l += Width()) {
-    V sum = hn::Zero(d);
-    for (int r = 0; r < a.rows; ++r) {
-      const V gap = hn::Sub(Get(a, r, l), Get(b, r, l));
-      sum = hn::MulAdd(gap, gap, sum);
-    }
-    hn::StoreU(sum, d, one_row.p + l);
-  }
+  Reading(a, b, [=](auto x, auto y) HWY_ATTR {
+    EachSum<1>(
+        a.rows, one_row.lanes,
+        [=](int r, int l, V(&sum)[1]) HWY_ATTR {
+          const V gap = hn::Sub(x(r, l), y(r, l));
+          sum[0] = hn::MulAdd(gap, gap, sum[0]);
+        },
+        [=](int l, const V(&sum)[1]) HWY_ATTR { hn::StoreU(sum[0], D(), one_row.p + l); });
+  });
 }
 
 void Dot(In a, In b, int lanes, double* to) {
-  const D d;
-  for (int l = 0; l < lanes; l += Width()) {
-    V sum = hn::Zero(d);
-    for (int r = 0; r < a.rows; ++r) sum = hn::MulAdd(Get(a, r, l), Get(b, r, l), sum);
-    hn::StoreU(sum, d, to + l);
-  }
+  Reading(a, b, [=](auto x, auto y) HWY_ATTR {
+    EachSum<1>(
+        a.rows, lanes,
+        [=](int r, int l, V(&sum)[1]) HWY_ATTR { sum[0] = hn::MulAdd(x(r, l), y(r, l), sum[0]); },
+        [=](int l, const V(&sum)[1]) HWY_ATTR { hn::StoreU(sum[0], D(), to + l); });
+  });
 }
 
 void Scale(In a, const double* factor, Out to) {
-  EachVector(
-      to, [=](int r, int l) HWY_ATTR { return hn::Mul(Get(a, r, l), hn::LoadU(D(), factor + l)); });
+  Reading(a, [=](auto x) HWY_ATTR {
+    EachVector(to,
+               [=](int r, int l) HWY_ATTR { return hn::Mul(x(r, l), hn::LoadU(D(), factor + l)); });
+  });
 }
 
 void ScaleAdd(In a, const double* factor, In b, Out to) {
-  EachVector(to, [=](int r, int l) HWY_ATTR {
-    return hn::MulAdd(Get(a, r, l), hn::LoadU(D(), factor + l), Get(b, r, l));
+  Reading(a, b, [=](auto x, auto y) HWY_ATTR {
+    EachVector(to, [=](int r, int l) HWY_ATTR {
+      return hn::MulAdd(x(r, l), hn::LoadU(D(), factor + l), y(r, l));
+    });
   });
 }
 
