@@ -286,9 +286,8 @@ void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centr
     watch_.weigh(round, agents, rho);
   }
   for (int k = 0; k < batch.steps; ++k) {
-    residual(round, agents.lanes, batch, k, x, g);  // g^i(x^i)
-    subtract(rg, step_rows(agents[gc_], k, d), h);  // rg^i - g^{c->i}
-    watch_.follow(round, agents, h);
+    residual(round, agents.lanes, batch, k, x, g);                      // g^i(x^i)
+    watch_.follow(round, agents, rg, step_rows(agents[gc_], k, d), h);  // h = rg^i - g^{c->i}
     guard_.apply(round.first + k, agents, centre, g, h);
     descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g, h);
   }

@@ -40,30 +40,27 @@ void Watch::weigh(const Round&, Agents agents, In rho) const {
   }
 }
 
-void Watch::follow(const Round& round, Agents agents, In h) const {
-  const Out sum = agents[h_], t = agents[tally_];
-  if (2 * round.first >= steps_) {
-    alignas(64) double along[kLanes], square[kLanes];
-    dot(sum, h, sum.lanes, along);
-    dot(sum, sum, sum.lanes, square);
-    double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
-    double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
-    for (int l = 0; l < sum.lanes; ++l) {
-      sum_z[l] += along[l] / std::sqrt(square[l] + kTiny);
-      steps[l] += 1;
-    }
-    for (int l = 0; l < sum.lanes; ++l) {  // no branches: several lanes at a time
-      const double full = steps[l] < span_ ? 0 : 1;
-      const double z = full * sum_z[l] / span_;
-      sum_z[l] *= 1 - full;
-      steps[l] *= 1 - full;
-      count[l] += full;
-      s1[l] += z;
-      s2[l] += z * z;
-      s3[l] += z * z * z;
-    }
+void Watch::follow(const Round& round, Agents agents, In rg, In gc, Out h) const {
+  alignas(64) double along[kLanes], square[kLanes];
+  difference(rg, gc, h, agents[h_], along, square);
+  if (2 * round.first < steps_) return;
+  const Out t = agents[tally_];
+  double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
+  double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);
+  for (int l = 0; l < h.lanes; ++l) {
+    sum_z[l] += along[l] / std::sqrt(square[l] + kTiny);
+    steps[l] += 1;
   }
-  add_scaled(sum, 1, h);
+  for (int l = 0; l < h.lanes; ++l) {  // no branches: several lanes at a time
+    const double full = steps[l] < span_ ? 0 : 1;
+    const double z = full * sum_z[l] / span_;
+    sum_z[l] *= 1 - full;
+    steps[l] *= 1 - full;
+    count[l] += full;
+    s1[l] += z;
+    s2[l] += z * z;
+    s3[l] += z * z * z;
+  }
 }
 
 std::vector<Tally> Watch::tallies() {

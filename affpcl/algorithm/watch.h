@@ -25,7 +25,8 @@ class Watch {
   // Whether this is one of the rounds in which weights are looked at.
   bool weighs(const Round& round) const;
   void weigh(const Round& round, Agents agents, In rho) const;
-  void follow(const Round& round, Agents agents, In h) const;  // h of one local step
+  // Writes h = rg - gc of one local step, and takes it into account.
+  void follow(const Round& round, Agents agents, In rg, In gc, Out h) const;
 
   static std::vector<Tally> tallies();
   void report(Agents agents, Out rows) const { copy(agents[tally_], rows); }

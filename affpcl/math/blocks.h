@@ -178,7 +178,9 @@ void descend(Out x, In step, In g);              // x -= step g, step is one row
 void descend(Out x, In step, In g, In h);        // x -= step (g + h)
 void squared_distance(In a, In b, Out one_row);  // per lane
 
-void dot(In a, In b, int lanes, double* sum);          // a'b per lane
+void dot(In a, In b, int lanes, double* sum);  // a'b per lane
+// to = a - b, and per lane sum'to and sum'sum before to is added to sum.
+void difference(In a, In b, Out to, Out sum, double* along, double* square);
 void scale(In a, const double* factor, Out to);        // a factor, lane by lane
 void scale(In a, const double* factor, In b, Out to);  // and plus b
 void outer(In a, In b, In x, Out to);                  // a (b'x): the matrix a b' is never formed

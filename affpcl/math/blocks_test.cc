@@ -229,6 +229,24 @@ TEST_P(RowArithmetic, SquaredDistance) {
   });
 }
 
+TEST_P(RowArithmetic, Difference) {
+  const Block y(kRows, 9), sum(kRows, 4), before(kRows, 4), along(1, 9), square(1, 9);
+  difference(a, b, y.out(), sum.out(), along.out().p, square.out().p);
+  const auto gap = [&](int r, int l) { return a.at(r, l) - b.at(r, l); };
+  const auto sum_of = [&](auto term) {
+    return [term](int, int l) {
+      double total = 0;
+      for (int r = 0; r < kRows; ++r) total += term(r, l);
+      return total;
+    };
+  };
+  expect(y.in(), gap);
+  expect(sum.in(), [&](int r, int l) { return before.in().at(r, l) + gap(r, l); });
+  expect(along.in(), sum_of([&](int r, int l) { return before.in().at(r, l) * gap(r, l); }));
+  expect(square.in(),
+         sum_of([&](int r, int l) { return before.in().at(r, l) * before.in().at(r, l); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(OwnAndShared, RowArithmetic,
                          ::testing::Values(std::pair{false, false}, std::pair{false, true},
                                            std::pair{true, false}, std::pair{true, true}));

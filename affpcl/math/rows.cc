@@ -137,6 +137,24 @@ void Dot(In a, In b, int lanes, double* to) {
   });
 }
 
+void Difference(In a, In b, Out to, Out sum, double* along, double* square) {
+  Reading(a, b, [=](auto x, auto y) HWY_ATTR {
+    EachSum<2>(
+        to.rows, to.lanes,
+        [=](int r, int l, V(&sums)[2]) HWY_ATTR {
+          const V gap = hn::Sub(x(r, l), y(r, l)), before = Own{sum.p}(r, l);
+          sums[0] = hn::MulAdd(before, gap, sums[0]);
+          sums[1] = hn::MulAdd(before, before, sums[1]);
+          hn::StoreU(gap, D(), to.p + r * kLanes + l);
+          hn::StoreU(hn::Add(before, gap), D(), sum.p + r * kLanes + l);
+        },
+        [=](int l, const V(&sums)[2]) HWY_ATTR {
+          hn::StoreU(sums[0], D(), along + l);
+          hn::StoreU(sums[1], D(), square + l);
+        });
+  });
+}
+
 void Scale(In a, const double* factor, Out to) {
   Reading(a, [=](auto x) HWY_ATTR {
     EachVector(to,
@@ -167,6 +185,7 @@ HWY_EXPORT(Descend);
 HWY_EXPORT(DescendBoth);
 HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(Dot);
+HWY_EXPORT(Difference);
 HWY_EXPORT(Scale);
 HWY_EXPORT(ScaleAdd);
 
@@ -180,6 +199,9 @@ void squared_distance(In a, In b, Out one_row) {
   HWY_DYNAMIC_DISPATCH(SquaredDistance)(a, b, one_row);
 }
 void dot(In a, In b, int lanes, double* sum) { HWY_DYNAMIC_DISPATCH(Dot)(a, b, lanes, sum); }
+void difference(In a, In b, Out to, Out sum, double* along, double* square) {
+  HWY_DYNAMIC_DISPATCH(Difference)(a, b, to, sum, along, square);
+}
 void scale(In a, const double* factor, Out to) { HWY_DYNAMIC_DISPATCH(Scale)(a, factor, to); }
 void scale(In a, const double* factor, In b, Out to) {
   HWY_DYNAMIC_DISPATCH(ScaleAdd)(a, factor, b, to);
