@@ -170,10 +170,13 @@ void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, C
   const Out g = scratch.rows(d), gx = scratch.rows(d), gtheta = scratch.rows(thetac_.rows);
   // With several local steps, how far x^c and theta^c came, and copies of them that take the steps.
   const bool several = batch.steps > 1;
-  const Out dx = scratch.rows(several ? d : 0), dtheta = scratch.rows(several ? thetac_.rows : 0),
-            xk = scratch.rows(dx.rows), thetak = scratch.rows(dtheta.rows);
-  fill(dx, 0);
-  fill(dtheta, 0);
+  Out dx, dtheta, xk, thetak;
+  if (several) {
+    dx = scratch.rows(d), dtheta = scratch.rows(thetac_.rows);
+    xk = scratch.rows(d), thetak = scratch.rows(thetac_.rows);
+    fill(dx, 0);
+    fill(dtheta, 0);
+  }
   const auto move = [&](Field sum, Out by, double alpha, In direction) {
     if (several) return descend(by, alpha, direction);
     message.add(sum, direction, -alpha);

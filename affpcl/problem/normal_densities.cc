@@ -92,8 +92,9 @@ void NormalDensities::accumulate_single(Lanes lanes, In s, In g, Scratch& scratc
 
 void NormalDensities::correct(Lanes lanes, const double* M, Out rg) const {
   const std::int64_t all = environments();
+  const std::int64_t first = environment(lanes.first);
   for (int r = 0; r < rg.rows; ++r, M += all) {  // dealt out in turn: runs of neighbours
-    std::int64_t e = environment(lanes.first);
+    std::int64_t e = first;
     for (int l = 0; l < lanes.count; e = 0) {
       const auto run = static_cast<int>(std::min<std::int64_t>(lanes.count - l, all - e));
       std::copy_n(M + e, run, rg.row(r) + l);

@@ -31,10 +31,10 @@ Matrix summed_matrix(const Problem& problem, int rows, int cols, F apply_to_unit
   const std::int64_t n = problem.shape().agents;
   Matrix sum = Matrix::Zero(rows, cols);
   Buffer space(static_cast<std::size_t>(rows) * kLanes);
-  const Out y{space.data(), rows};
   std::vector<double> unit(static_cast<std::size_t>(cols));
   for (std::int64_t b = 0; b < blocks_of(n); ++b) {
     const Lanes lanes = lanes_of(b, n);
+    const Out y{space.data(), rows, lanes_to_write(lanes.count)};
     for (int c = 0; c < cols; ++c) {
       unit[static_cast<std::size_t>(c)] = 1;
       apply_to_unit(lanes, In{unit.data(), cols, 1}, y);
@@ -51,9 +51,9 @@ Eigen::VectorXd summed_vector(const Problem& problem, int rows, F write) {
   const std::int64_t n = problem.shape().agents;
   Eigen::VectorXd sum = Eigen::VectorXd::Zero(rows);
   Buffer space(static_cast<std::size_t>(rows) * kLanes);
-  const Out y{space.data(), rows};
   for (std::int64_t b = 0; b < blocks_of(n); ++b) {
     const Lanes lanes = lanes_of(b, n);
+    const Out y{space.data(), rows, lanes_to_write(lanes.count)};
     write(lanes, y);
     for (int r = 0; r < rows; ++r)
       for (int l = 0; l < lanes.count; ++l) sum(r) += y.row(r)[l];
@@ -178,7 +178,7 @@ void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
   const std::size_t size = static_cast<std::size_t>(d) * kLanes;
   if (outcomes() == 0) {
     const Buffer space(size);
-    const Out b{space.data(), d};
+    const Out b{space.data(), d, g.lanes};
     mean_Phi(lanes, theta, g);
     mean_objective(lanes, b);
     return add_scaled(g, -1, b);
@@ -220,7 +220,7 @@ std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
   const auto D = static_cast<std::size_t>(d);
   std::vector<double> all(D * D * static_cast<std::size_t>(lanes.count)), unit(D);
   Buffer space(D * kLanes);
-  const Out y{space.data(), d};
+  const Out y{space.data(), d, lanes_to_write(lanes.count)};
   for (std::size_t c = 0; c < D; ++c) {
     unit[c] = 1;
     problem.mean_apply(lanes, In{unit.data(), d, 1}, y);

@@ -168,8 +168,9 @@ void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t bloc
     for (int m = 0; m < batch.samples(k); ++m) {
       draw.key.step = static_cast<std::uint32_t>((at + k) * group.batch + m);
       const In s = batch.s(k, m), own = batch.b(k, m);
-      problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows});
-      problem_.objective(world.lanes, s, {const_cast<double*>(own.p), own.rows});
+      const int lanes = lanes_to_write(world.lanes.count);
+      problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows, lanes});
+      problem_.objective(world.lanes, s, {const_cast<double*>(own.p), own.rows, lanes});
     }
 }
 
