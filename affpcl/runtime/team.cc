@@ -1,5 +1,7 @@
 #include "affpcl/runtime/team.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -19,6 +21,16 @@ class Serial final : public Team {
     for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
   }
 };
+
+// Looks again and again, but not for long: who sleeps takes tens of microseconds to wake, as much
+// as a small round, and who never sleeps takes a processor that somebody else may need.
+template <class Ready>
+void look_out(Ready ready) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = std::chrono::microseconds(100);
+  for (const auto end = Clock::now() + kPatience; !ready() && Clock::now() < end;) {
+  }
+}
 
 class Threads final : public Team {
  public:
@@ -49,8 +61,10 @@ class Threads final : public Team {
     }
     wake_.notify_all();
     run(0);
+    const auto done = [this] { return busy_ == 0; };
+    look_out(done);
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    done_.wait(lock, done);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
@@ -67,9 +81,11 @@ class Threads final : public Team {
   }
   void serve(int w) {
     for (std::int64_t seen = 0;;) {
+      const auto called = [&] { return stop_ || call_ != seen; };
+      look_out(called);
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stop_ || call_ != seen; });
+        wake_.wait(lock, called);
         if (stop_) return;
         seen = call_;
       }
@@ -85,9 +101,10 @@ class Threads final : public Team {
   std::vector<std::thread> threads_;
   const Work* work_ = nullptr;
   Leaves leaves_{};
-  std::int64_t call_ = 0;
-  int busy_ = 0;
-  bool stop_ = false;
+  // Changed under the mutex, but read without it too.
+  std::atomic<std::int64_t> call_ = 0;
+  std::atomic<int> busy_ = 0;
+  std::atomic<bool> stop_ = false;
   std::exception_ptr error_;
 };
 

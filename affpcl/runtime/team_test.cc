@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/ranks.h"
 
@@ -29,6 +31,22 @@ TEST(Team, EveryLeafOnceInContiguousAscendingRuns) {
         for (std::int64_t leaf : run) ASSERT_EQ(leaf, next++) << threads << " threads";
       EXPECT_EQ(next, leaves);
     }
+  }
+}
+
+// Workers that still look out, workers that have gone to sleep, and a caller that sleeps until the
+// slowest is done: nobody is forgotten.
+TEST(Team, CallsAtOnceAndAfterAWhile) {
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  const std::unique_ptr<Team> team = thread_team(3);
+  std::atomic<int> count{0};
+  for (int call = 0; call < 300; ++call) {
+    if (call % 30 == 0) nap();
+    team->each(3, [&](std::int64_t, int worker) {
+      if (call % 50 == 1 && worker == 2) nap();
+      ++count;
+    });
+    ASSERT_EQ(count, 3 * (call + 1));
   }
 }
 
