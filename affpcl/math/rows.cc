@@ -14,6 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace affpcl {
 namespace HWY_NAMESPACE {
 
+// Rows of a block are offsets far below 2^31.
+// NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result)
 using D = hn::CappedTag<double, kLaneStep>;
 using V = hn::Vec<D>;
 
@@ -170,6 +172,7 @@ void ScaleAdd(In a, const double* factor, In b, Out to) {
   });
 }
 
+// NOLINTEND(bugprone-implicit-widening-of-multiplication-result)
 }  // namespace HWY_NAMESPACE
 }  // namespace affpcl
 HWY_AFTER_NAMESPACE();
