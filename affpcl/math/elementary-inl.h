@@ -1,6 +1,6 @@
-// 2^x, log and the sine and cosine of a turn, inlined into kernels. Highway's own (contrib/math)
-// are general; these are for the ranges that occur here and take about half the time. Bounds below
-// are tested over the range on every instruction set (elementary_test.cc).
+// 2^x, exp, log and the sine and cosine of a turn, inlined into kernels. Highway's own
+// (contrib/math) are general; these are for the ranges that occur here and take about half the
+// time. Bounds below are tested over the range on every instruction set (elementary_test.cc).
 
 // Included once per instruction set: the guard toggles.
 #if defined(AFFPCL_MATH_ELEMENTARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
