@@ -10,6 +10,7 @@ struct Limits {
   double normals = 0;           // normals of a block, 1/s
   double bandwidth = 0;         // copying 64 MB, bytes read and written, 1/s
 };
-Limits measure_limits();
+// Raises them to what is measured now; copying, which takes longest, is measured the first time.
+void measure(Limits& limits);
 
 }  // namespace affpcl::bench

@@ -16,9 +16,13 @@ struct RoundCase {
   int threads = 1;
 };
 
-// Median seconds of a round, of as many as `seconds` allow, after some that do not count: of the
-// processor on one thread, of the wall on several.
-double round_seconds(const RoundCase& c, double seconds);
+// Seconds of a round, of as many as `seconds` allow, after some that do not count: of the processor
+// on one thread, of the wall on several. What it takes as a rule, and in the best moments, which is
+// what limits are measured in.
+struct RoundSeconds {
+  double median = 0, least = 0;
+};
+RoundSeconds round_seconds(const RoundCase& c, double seconds);
 
 // The same by the cost model of docs/performance.md for one core, exact ratios:
 // n^2 (4 d / P + 1 / E) + n (2 d^2 / P + d / R).

@@ -15,6 +15,7 @@ namespace affpcl {
 namespace {
 
 constexpr Field kOneRow{0, 1};
+constexpr std::int64_t kLook = 16;  // steps after which a divergence is seen at the latest
 
 double distance2(In a, const std::vector<double>& b) {
   double sum = 0;
@@ -243,6 +244,15 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
       errors[1 + i] = error.p[agent % kLanes];
 }
 
+// Whether the errors after a round of `steps` steps that ends at `at` are needed: for the curve,
+// for the tail, or to see a divergence. A function of the step alone, so that runs in pieces see
+// what a whole run does.
+bool Run::looks(std::int64_t at, int steps) const {
+  const auto passes = [&](std::int64_t every) { return at / every != (at - steps) / every; };
+  return passes(every_) || passes(kLook) ||
+         at > options_.steps - std::max<std::int64_t>(options_.tail, 1);
+}
+
 // One sweep over the agents is enough where the round after this one is known to come: a block that
 // has been updated contributes to the next sum while it is at hand, and both sums are one.
 void Run::round(Group& group, Member& m, int steps, bool goes_on) {
@@ -260,6 +270,8 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
   }
 
   const double share = newest_share(m, at);
+  const bool known = problem_.truth() != nullptr, looks = known && this->looks(at, steps),
+             scores = looks || (known && !goes_on);  // where a run may be left, agents have errors
   const int errors_at = ahead ? m.sum.size() : 0;
   const double* sum = (ahead ? m.total : m.error_total)(
       team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
@@ -267,11 +279,11 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
           if (!sums && !group.shared()) draw(group, step_, steps, b);
           update(group, m, steps, present, b, worker);
           if (options_.iterate != RunOptions::Iterate::kLast) average(m, share, b);
-          if (problem_.truth() != nullptr) score(m, at, b, worker, numbers + errors_at);
+          if (scores) score(m, at, b, worker, numbers + errors_at);
           if (ahead) contribute(group, m, at, steps, b, worker, numbers);
         });
       });
-  record(m, at, sum + errors_at);
+  if (looks) record(m, at, sum + errors_at);
   if (ahead && m.progress[kDivergedAt] == 0) m.ahead = sum;
 }
 
@@ -284,7 +296,6 @@ void Run::restore_absent(Lanes lanes, In before, Out now) const {
 }
 
 void Run::record(Member& m, std::int64_t at, const double* errors) {
-  if (problem_.truth() == nullptr) return;
   const Truth& truth = *problem_.truth();
   const double mse = errors[0] / static_cast<double>(shape_.agents);
   if (!(mse <= options_.diverged_above * scale_)) m.progress[kDivergedAt] = static_cast<double>(at);

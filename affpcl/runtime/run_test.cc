@@ -225,6 +225,30 @@ TEST(RunRecord, LongCurvesAreThinnedEvenly) {
   EXPECT_EQ(steps(5, 1, 1), (std::vector<double>{5}));
 }
 
+// A thin curve takes fewer errors, and those it takes are the same.
+TEST(RunRecord, AThinCurveIsPartOfTheWholeOne) {
+  const Gaussian problem({.agents = 70, .dim = 3}, 3, 0);
+  const std::unique_ptr<Team> team = serial_team();
+  const auto record = [&](std::int64_t points, std::int64_t until) {
+    RunOptions o = options(100);
+    o.curve_points = points;
+    o.curve_agents = {65};
+    Loop run(problem, methods({"affpcl"}), o, *team);
+    run.advance(until);
+    return run.finish().front();
+  };
+  const Record whole = record(100, 100), thin = record(4, 100);
+  ASSERT_EQ(thin.steps, (std::vector<double>{25, 50, 75, 100}));
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(thin.curve[k], whole.curve[25 * k + 24]);
+    EXPECT_EQ(thin.agents[0][k], whole.agents[0][25 * k + 24]);
+  }
+  EXPECT_EQ(thin.mse, whole.mse);
+  EXPECT_EQ(thin.agent_mse, whole.agent_mse);
+  // Left in the middle, before the tail: agents' errors are of that moment.
+  EXPECT_EQ(record(4, 53).agent_mse, record(100, 53).agent_mse);
+}
+
 TEST(RunRecord, TheWatcherSeesTheStartAndEveryRound) {
   const Gaussian problem({.agents = 2, .dim = 1}, 3, 0);
   const std::unique_ptr<Team> team = serial_team();
@@ -377,6 +401,32 @@ TEST(RunDivergence, IsFlaggedAndLeavesTheOthersAlone) {
     EXPECT_TRUE(same_bits(picture(run, problem, 0), picture(calm, problem, 0)));
     EXPECT_TRUE(same_bits(picture(run, problem, 2), picture(calm, problem, 1)));
   }
+}
+
+// A long run is looked at where its curve has a point and every 16th step, in pieces and watched as
+// in one go; what it is given up at is what a run that is looked at every step exceeded before.
+TEST(RunDivergence, IsSeenSoonWhereTheCurveIsThin) {
+  const Gaussian problem({.agents = 70, .dim = 3}, 5, 0);
+  const std::unique_ptr<Team> team = serial_team();
+  const auto outcome = [&](std::int64_t points, std::int64_t piece, bool watched) {
+    RunOptions o = options(400);
+    o.curve_points = points;
+    Loop run(problem, methods({"affpcl"}, 0.12), o, *team);
+    if (watched) run.watch([](std::size_t, std::int64_t) {});
+    while (!run.done()) run.advance(run.step() + piece);
+    return std::pair(run.finish().front().diverged_at, picture(run, problem, 0));
+  };
+  const std::int64_t exceeded = outcome(400, 400, false).first;
+  ASSERT_GT(exceeded, 16);
+  ASSERT_NE(exceeded % 16, 0);
+  const auto [seen, where] = outcome(1, 400, false);
+  EXPECT_EQ(seen, exceeded / 16 * 16 + 16);
+  for (const std::int64_t piece : {1, 7, 16})
+    for (const bool watched : {false, true}) {
+      const auto [then, there] = outcome(1, piece, watched);
+      EXPECT_EQ(then, seen);
+      EXPECT_TRUE(same_bits(there, where));
+    }
 }
 
 TEST(RunDivergence, IsRememberedInASavedState) {

@@ -210,3 +210,18 @@ check('list --keys names every key of the spec', p.returncode == 0 and all(w in 
 p = run('list', '--json')
 check('list --json is JSON with every default', p.returncode == 0
       and {k['name']: k['default'] for k in json.loads(p.stdout)['run']}['steps'] == 60, p.stdout[:200])
+
+# ---- bench: what it prints, not how fast it is ----
+cases = ('--case', '20,5', '--case', '70,3,linear', '--seconds', 0.01)
+p = run('bench', '--json', *cases)
+bench = json.loads(p.stdout) if p.returncode == 0 else {'limits': {}, 'rounds': []}
+check('bench --json times every case', [(r['agents'], r['ratio']) for r in bench['rounds']] == [(20, 'exact'), (70, 'linear')], p.stderr)
+check('bench: a round at best takes no longer than the median', all(0 < r['least_seconds'] <= r['seconds'] for r in bench['rounds']), p.stdout)
+exact, linear = bench['rounds']
+limit = bench['limits']
+model = 20 ** 2 * (4 * 5 / limit['fma_f64'] + 1 / limit['exp_f64']) + 20 * (2 * 5 ** 2 / limit['fma_f64'] + 5 / limit['normals'])
+check('bench: the share is of the cost model, where there is one', linear['share_of_limit'] is None
+      and 0.999999 < exact['share_of_limit'] * exact['least_seconds'] / model < 3, p.stdout)  # limits can rise later
+p = run('bench', *cases)
+check('bench: a table and the limits', p.returncode == 0 and len(p.stdout.splitlines()) == 4
+      and p.stdout.splitlines()[-1].startswith('limits of one core'), p.stdout)
