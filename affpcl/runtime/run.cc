@@ -51,7 +51,6 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
   first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
   last_block_ = std::min(own.last * (kLeaf / kLanes), all_blocks);
   const int workers = team_.workers();
-  scratch_.resize(static_cast<std::size_t>(workers));
   const Key key{options_.seed, options_.replicate, 0};
 
   for (Method& method : methods) {
@@ -124,10 +123,10 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     double sum = 0;
     const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
     for (std::int64_t b = 0; b < blocks_of(shape_.agents); ++b) {
-      const Out e = scratch_[0].rows(1);
+      team_.scratch(0).clear();
+      const Out e = team_.scratch(0).rows(1);
       squared_distance({zero.data(), shape_.d, 1}, truth->x.block(b)[{0, shape_.d}], e);
       sum += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
-      scratch_[0].clear();
     }
     scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
   }
@@ -152,7 +151,7 @@ Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int
 }
 
 Round Run::context(const Member& m, std::int64_t at, int steps, int worker, int agents) {
-  Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+  Scratch& scratch = team_.scratch(worker);
   scratch.clear(agents);
   return {problem_, m.method.step, at, steps, scratch, {options_.seed, options_.replicate, 0}};
 }
@@ -233,7 +232,7 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
   if (at > options_.steps - options_.tail) {
     add_scaled(m.tail.block(block)[kOneRow], 1, error);
     if (more_ > 0) {
-      const Out more = scratch_[static_cast<std::size_t>(worker)].rows(more_);
+      const Out more = team_.scratch(worker).rows(more_);
       problem_.more_errors(lanes, x, more);
       add_scaled(m.more.block(block)[{0, more_}], 1, more);
     }
@@ -318,7 +317,8 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
     m.record.agents[i].push_back(errors[1 + i]);
 }
 
-void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
+void Run::advance(std::int64_t until, const std::atomic<bool>* stop,
+                  const std::function<void()>& after_step) {
   until = std::min(until, options_.steps);
   // All groups keep step: a group's round covers its period, and is due when the clock reaches it.
   // A run can be saved, or watched, only where no round has begun: rounds of one step look ahead.
@@ -353,6 +353,7 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop) {
     }
     begun = goes_on;
     ++step_;
+    if (after_step) after_step();
   }
   if (alone) members_[0].progress[kSeconds] += took();
 }
@@ -362,8 +363,8 @@ std::vector<double> Run::by_agent(int rows, F write) {
   std::vector<double> mine, all;
   if (rows == 0) return all;
   for (std::int64_t b = first_block_; b < last_block_; ++b) {
-    scratch_[0].clear();
-    const Out out = scratch_[0].rows(rows);
+    team_.scratch(0).clear();
+    const Out out = team_.scratch(0).rows(rows);
     write(b, out);
     for (int l = 0; l < lanes_of(b, shape_.agents).count; ++l)
       for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);

@@ -74,7 +74,9 @@ class Run {
   Run(const Problem& problem, std::vector<Method> methods, RunOptions options, Team& team);
 
   // Goes on until `until` steps are done (or the end), or stop turns true; ends at a round's end.
-  void advance(std::int64_t until, const std::atomic<bool>* stop = nullptr);
+  // after_step is called after every step: that is how to follow a run, for pieces are slower.
+  void advance(std::int64_t until, const std::atomic<bool>* stop = nullptr,
+               const std::function<void()>& after_step = {});
   std::int64_t step() const { return step_; }
   bool done() const { return step_ >= options_.steps; }
 
@@ -176,7 +178,6 @@ class Run {
   double scale_ = 1;
   std::vector<Member> members_;
   std::vector<Group> groups_;
-  std::vector<Scratch> scratch_;  // one per worker
   std::vector<Record> records_;
   std::function<void(std::size_t, std::int64_t)> watcher_;
 };

@@ -262,6 +262,20 @@ TEST(RunRecord, TheWatcherSeesTheStartAndEveryRound) {
   EXPECT_EQ(steps[1], (std::vector<std::int64_t>{0, 3, 6, 7}));
 }
 
+TEST(RunRecord, ARunIsFollowedStepByStepWithoutChangingIt) {
+  const Gaussian problem({.agents = 70, .dim = 2}, 3, 0);
+  const std::unique_ptr<Team> team = serial_team();
+  Loop run(problem, every_method(0.002), options(9), *team),
+      alone(problem, every_method(0.002), options(9), *team);
+  std::vector<std::int64_t> steps;
+  run.advance(4, nullptr, [&] { steps.push_back(run.step()); });
+  run.advance(9, nullptr, [&] { steps.push_back(run.step()); });
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  alone.advance(9);
+  const std::size_t count = every_method(0.002).size();
+  EXPECT_TRUE(same_bits(pictures(run, problem, count), pictures(alone, problem, count)));
+}
+
 TEST(RunRecord, SentCountsTheNumbersOfTheSum) {
   const Gaussian problem({.agents = 20, .dim = 3}, 3, 0);
   const std::unique_ptr<Team> team = serial_team();
@@ -427,6 +441,24 @@ TEST(RunDivergence, IsSeenSoonWhereTheCurveIsThin) {
       EXPECT_EQ(then, seen);
       EXPECT_TRUE(same_bits(there, where));
     }
+}
+
+// A team keeps its memory from run to run, and nothing else.
+TEST(RunDivergence, IsTheSameOnATeamThatHasRunBefore) {
+  const Gaussian problem({.agents = 60, .dim = 3}, 5, 0), small({.agents = 3, .dim = 30}, 5, 0);
+  const std::unique_ptr<Team> fresh = serial_team(), used = serial_team();
+  Loop before(small, methods({"affpcl"}), options(4), *used);
+  before.advance(4);
+  const auto outcome = [&](Team& team) {
+    Loop run(problem, methods({"affpcl"}, 0.12), options(400), team);
+    run.advance(400);
+    return std::pair(run.finish().front().diverged_at, picture(run, problem, 0));
+  };
+  const auto [then, there] = outcome(*fresh);
+  ASSERT_GT(then, 0);
+  const auto [again, same] = outcome(*used);
+  EXPECT_EQ(again, then);
+  EXPECT_TRUE(same_bits(same, there));
 }
 
 TEST(RunDivergence, IsRememberedInASavedState) {

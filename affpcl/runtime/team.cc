@@ -15,8 +15,7 @@ using Work = FunctionRef<void(std::int64_t, int)>;
 
 class Serial final : public Team {
  public:
-  using Team::Team;
-  int workers() const override { return 1; }
+  explicit Serial(Processes& processes) : Team(1, processes) {}
   void each(Leaves mine, Work work) override {
     for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
   }
@@ -34,8 +33,8 @@ void look_out(Ready ready) {
 
 class Threads final : public Team {
  public:
-  Threads(int workers, Processes& processes) : Team(processes), workers_(workers) {
-    for (int w = 1; w < workers_; ++w) threads_.emplace_back([this, w] { serve(w); });
+  Threads(int workers, Processes& processes) : Team(workers, processes) {
+    for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
   }
   ~Threads() override {
     {
@@ -45,7 +44,6 @@ class Threads final : public Team {
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
   }
-  int workers() const override { return workers_; }
 
   void each(Leaves mine, Work work) override {
     if (mine.count() <= 1) {  // nothing to share: let the others sleep
@@ -56,7 +54,7 @@ class Threads final : public Team {
       const std::lock_guard lock(mutex_);
       work_ = &work;
       leaves_ = mine;
-      busy_ = workers_ - 1;
+      busy_ = workers() - 1;
       ++call_;
     }
     wake_.notify_all();
@@ -71,7 +69,7 @@ class Threads final : public Team {
  private:
   void run(int w) {
     try {
-      const Leaves mine = share_of(leaves_.count(), w, workers_);
+      const Leaves mine = share_of(leaves_.count(), w, workers());
       for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf)
         (*work_)(leaves_.first + leaf, w);
     } catch (...) {
@@ -95,7 +93,6 @@ class Threads final : public Team {
     }
   }
 
-  int workers_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::vector<std::thread> threads_;

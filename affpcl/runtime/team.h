@@ -15,9 +15,13 @@ namespace affpcl {
 
 class Team {
  public:
-  explicit Team(Processes& processes) : processes_(processes) {}
+  Team(int workers, Processes& processes)
+      : processes_(processes), scratch_(static_cast<std::size_t>(workers)) {}
   virtual ~Team() = default;
-  virtual int workers() const = 0;  // of this process
+  int workers() const { return static_cast<int>(scratch_.size()); }  // of this process
+  // A worker's memory, kept from run to run: asking the system for it anew costs as much as some
+  // small rounds.
+  Scratch& scratch(int worker) { return scratch_[static_cast<std::size_t>(worker)]; }
   // work(item, worker) for every item of a run, by the workers of this process. The first exception
   // of any of them is rethrown here.
   virtual void each(Leaves run, FunctionRef<void(std::int64_t, int)> work) = 0;
@@ -34,6 +38,7 @@ class Team {
 
  private:
   Processes& processes_;
+  std::vector<Scratch> scratch_;
 };
 
 std::unique_ptr<Team> serial_team(Processes& processes = this_process());

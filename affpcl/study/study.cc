@@ -255,17 +255,20 @@ class Runner {
 
   // At most `left` steps; true at the end.
   bool advance(Running& r, std::int64_t& left) {
-    const std::int64_t piece = std::max<std::int64_t>(1, r.steps / 50);  // for progress
-    while (!r.run->done() && left > 0) {
-      const std::int64_t before = r.run->step(), until = before + std::min(piece, left);
-      r.run->advance(until, options_.stop);
-      const std::int64_t steps = r.run->step() - before;
-      left -= steps;
+    const std::int64_t every = std::max<std::int64_t>(1, r.steps / 50), before = r.run->step(),
+                       until = before + std::min(left, r.steps - before);
+    std::int64_t told = before;
+    const auto tell = [&] {
       const std::lock_guard lock(mutex_);
-      done_ += share_of_task(r, steps);
+      done_ += share_of_task(r, r.run->step() - told);
+      told = r.run->step();
       if (options_.progress && processes_.first()) options_.progress(std::min(1.0, done_ / work_));
-      if (!r.run->done() && r.run->step() < until) return false;  // stopped
-    }
+    };
+    r.run->advance(until, options_.stop, [&] {
+      if (r.run->step() - told >= every) tell();
+    });
+    if (r.run->step() > told) tell();
+    left -= r.run->step() - before;
     return r.run->done();
   }
 
