@@ -257,10 +257,11 @@ class Runner {
   bool advance(Running& r, std::int64_t& left) {
     const std::int64_t every = std::max<std::int64_t>(1, r.steps / 50), before = r.run->step(),
                        until = before + std::min(left, r.steps - before);
+    const double cost_of_step = share_of_task(r, 1);
     std::int64_t told = before;
     const auto tell = [&] {
       const std::lock_guard lock(mutex_);
-      done_ += share_of_task(r, r.run->step() - told);
+      done_ += cost_of_step * static_cast<double>(r.run->step() - told);
       told = r.run->step();
       if (options_.progress && processes_.first()) options_.progress(std::min(1.0, done_ / work_));
     };

@@ -83,8 +83,9 @@ SettingResult summarise(const Setting& setting, const Described& described,
   }
 
   const auto over = [&](auto&& of) {
-    std::vector<double> values;
-    for (const Replicate* r : used) values.push_back(of(*r));
+    std::vector<double> values(used.size());
+    std::transform(used.begin(), used.end(), values.begin(),
+                   [&](const Replicate* r) { return of(*r); });
     return values;
   };
   const auto against = [&](auto&& of, std::size_t m) {
