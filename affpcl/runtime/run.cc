@@ -246,7 +246,7 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
 // Whether the errors after a round of `steps` steps that ends at `at` are needed: for the curve,
 // for the tail, or to see a divergence. A function of the step alone, so that runs in pieces see
 // what a whole run does.
-bool Run::looks(std::int64_t at, int steps) const {
+bool Run::looks_at(std::int64_t at, int steps) const {
   const auto passes = [&](std::int64_t every) { return at / every != (at - steps) / every; };
   return passes(every_) || passes(kLook) ||
          at > options_.steps - std::max<std::int64_t>(options_.tail, 1);
@@ -269,7 +269,7 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
   }
 
   const double share = newest_share(m, at);
-  const bool known = problem_.truth() != nullptr, looks = known && this->looks(at, steps),
+  const bool known = problem_.truth() != nullptr, looks = known && looks_at(at, steps),
              scores = looks || (known && !goes_on);  // where a run may be left, agents have errors
   const int errors_at = ahead ? m.sum.size() : 0;
   const double* sum = (ahead ? m.total : m.error_total)(

@@ -145,7 +145,7 @@ class Run {
   void average(const Member& member, double share, std::int64_t block) const;
   void score(const Member& member, std::int64_t at, std::int64_t block, int worker, double* errors);
 
-  bool looks(std::int64_t at, int steps) const;
+  bool looks_at(std::int64_t at, int steps) const;
   void draw_all(const Group& group, std::int64_t at, int steps);
   void round(Group& group, Member& member, int steps, bool goes_on);
   double newest_share(Member& member, std::int64_t at) const;  // in the average of the iterates
