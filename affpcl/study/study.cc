@@ -149,9 +149,10 @@ class Runner {
       return leaves >= 8 * workers || tasks < static_cast<std::size_t>(workers);
     };
     const auto ranks = static_cast<std::size_t>(processes_.count());
-    split_agents_ = ranks > 1 && (options_.split == StudyOptions::Split::kAuto
-                                      ? share(result_.ranks * result_.threads, tasks_.size())
-                                      : options_.split == StudyOptions::Split::kAgents);
+    split_agents_ =
+        ranks > 1 && (options_.split == StudyOptions::Split::kAuto
+                          ? share(std::int64_t{result_.ranks} * result_.threads, tasks_.size())
+                          : options_.split == StudyOptions::Split::kAgents);
     for (std::size_t t = 0; t < tasks_.size(); ++t)
       if (split_agents_ || t % ranks == static_cast<std::size_t>(processes_.rank()))
         mine_.push_back(t);
