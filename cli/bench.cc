@@ -84,31 +84,37 @@ int measure(const Options& o) {
   for (const std::string& text : o.cases) cases.push_back(read_case(text, o.threads));
   Limits limits;  // the best so far: before and after every case, for a machine has its moods
   bench::measure(limits);
-  Json rounds = Json::array();
+  const auto share = [&](const RoundCase& c, const bench::RoundSeconds& seconds) {
+    return bench::model_seconds(c, limits) / seconds.least;
+  };
+  const auto modelled = [](const RoundCase& c) { return c.ratio == "exact" && c.threads == 1; };
+  std::vector<bench::RoundSeconds> rounds;
   if (!o.json)
     fmt::print("{:>8} {:>4}  {:<7} {:<9} {:>12} {:>12} {:>12}  share of the limit\n", "agents", "d",
                "ratio", "precision", "us a round", "at best", "rounds/s");
   for (const RoundCase& c : cases) {
-    const bench::RoundSeconds seconds = bench::round_seconds(c, o.seconds);
+    const bench::RoundSeconds seconds = rounds.emplace_back(bench::round_seconds(c, o.seconds));
     bench::measure(limits);
-    const bool modelled = c.ratio == "exact" && c.threads == 1;
-    const double share = bench::model_seconds(c, limits) / seconds.least;
     if (!o.json)
       fmt::print("{:>8} {:>4}  {:<7} {:<9} {:>12.2f} {:>12.2f} {:>12.1f}  {}\n", c.agents, c.dim,
                  c.ratio, c.precision, seconds.median * 1e6, seconds.least * 1e6,
-                 1 / seconds.median, modelled ? fmt::format("{:.0f} %", 100 * share) : "");
-    rounds.push_back({{"agents", c.agents},
-                      {"dim", c.dim},
-                      {"ratio", c.ratio},
-                      {"precision", c.precision},
-                      {"threads", c.threads},
-                      {"seconds", seconds.median},
-                      {"least_seconds", seconds.least},
-                      {"share_of_limit", modelled ? Json(share) : Json()}});
+                 1 / seconds.median,
+                 modelled(c) ? fmt::format("{:.0f} %", 100 * share(c, seconds)) : "");
   }
   if (!o.json) return print_limits(limits), kOk;
-  const Json all{
-      {"instruction_set", instruction_set()}, {"limits", as_json(limits)}, {"rounds", rounds}};
+  Json all{{"instruction_set", instruction_set()},
+           {"limits", as_json(limits)},
+           {"rounds", Json::array()}};
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    all["rounds"].push_back(
+        {{"agents", cases[i].agents},
+         {"dim", cases[i].dim},
+         {"ratio", cases[i].ratio},
+         {"precision", cases[i].precision},
+         {"threads", cases[i].threads},
+         {"seconds", rounds[i].median},
+         {"least_seconds", rounds[i].least},
+         {"share_of_limit", modelled(cases[i]) ? Json(share(cases[i], rounds[i])) : Json()}});
   fmt::print("{}\n", all.dump(1));
   return kOk;
 }
