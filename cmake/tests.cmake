@@ -37,6 +37,8 @@ endfunction()
 
 affpcl_script_test(layers ${affpcl_python} tests/layers.py)
 affpcl_script_test(layers_self_test ${affpcl_python} tests/layers.py --self-test)
+affpcl_script_test(runpath ${affpcl_python} tests/runpath.py ${PROJECT_BINARY_DIR})
+affpcl_script_test(runpath_self_test ${affpcl_python} tests/runpath.py --self-test)
 affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)

@@ -70,6 +70,7 @@ def test_installed_package(tmp_path):
     found = call(sys.executable, "-c", script % str(tmp_path), env=environment, cwd=tmp_path)
     here = affpcl.reproduce("fig-specific", set={"run.replicates": 2}).summary["mse_mean"].tolist()
     assert found.strip() == str(here)
+    call(sys.executable, ROOT / "tests" / "runpath.py", tmp_path)
     module = next((tmp_path / "affpcl").glob("_core*.so"))
     needed = call("ldd", module)
     assert "not found" not in needed

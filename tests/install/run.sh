@@ -15,6 +15,7 @@ trap 'rm -rf "$work"' EXIT
 if [ -e "$work/prefix/bin/affpcl" ]; then
   "$work/prefix/bin/affpcl" --help >/dev/null
 fi
+python3 "$here/../runpath.py" "$work/prefix"
 # Nothing of the tests or of private headers may have been installed.
 if find "$work/prefix" -name '*_test*' -o -name '*-inl.h' | grep .; then
   echo "installed, but should not be (above)"
