@@ -1,20 +1,19 @@
 // AffPCL (Algorithm 1). Each agent i takes, with x^c_t and theta^c_t from before this round's
 // central step,
 //
-//   x^i_{t+1} = x^i_t - alpha^i ( g^i(x^i_t) + rg^i - g^{c->i} ) eq:ker-het-pcl-alg
+//   x^i_{t+1} = x^i_t - alpha^i ( g^i(x^i_t) + rg^i - g^{c->i} )            eq:ker-het-pcl-alg
 //
-//     g^i(x)    = A(s^i) x - b^i(s^i)                    its own direction
-//     g^{c->j}  = A(s^j) x^c - bhat^c(s^j)               the central direction, at j's sample
-//     rg^i      = (1/n) sum_j rho^i(s^j) g^{c->j}        the same, importance-corrected for i
-//     (density/ratio.h)
+//     g^i(x)    = A(s^i) x - b^i(s^i)                its own direction
+//     g^{c->j}  = A(s^j) x^c - bhat^c(s^j)           the central direction, at j's sample
+//     rg^i      = (1/n) sum_j rho^i(s^j) g^{c->j}    the same, importance-corrected for i
 //
-//   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)             CDL, eq:fl (own: b^j;
-//   estimated: bhat^c) theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)   COE,
-//   eq:obj-alg; bhat^c(s) = Phi(s) theta^c
+//   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)            CDL, eq:fl
+//   theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)  COE, eq:obj-alg
 //
-// With a period of K steps, x^c and theta^c stay fixed for the correction, rg^i is the mean over
-// all nK samples, local step k uses g^{c->i} at its own sample k, and the centre moves by the mean
-// of the agents' K central steps on copies.
+// The parts: density/ratio.h (rho), central_objective.h (bhat^c and COE), central_path.h (the
+// centre's steps), guard.h, watch.h. With a period of K steps, x^c and theta^c stay fixed for the
+// correction, rg^i is the mean over all nK samples, and local step k uses g^{c->i} at its own
+// sample k.
 #pragma once
 
 #include <memory>
@@ -23,6 +22,8 @@
 #include <vector>
 
 #include "affpcl/algorithm/algorithm.h"
+#include "affpcl/algorithm/central_objective.h"
+#include "affpcl/algorithm/central_path.h"
 #include "affpcl/algorithm/guard.h"
 #include "affpcl/algorithm/watch.h"
 #include "affpcl/density/ratio.h"
@@ -31,22 +32,11 @@ namespace affpcl {
 
 class AffPcl final : public Algorithm {
  public:
-  enum class Objective {
-    kAuto,
-    kLearnt,
-    kKnown,
-    kTabular
-  };  // bhat^c: COE; b^0 told (sec:het-known-objective); mean per state (apx:lfa); auto: COE unless
-      // the problem prefers its table
-  enum class Central {
-    kOwn,
-    kEstimated,
-    kAverage
-  };  // CDL-1 (eq:alg-cdl-1); CDL-2 (eq:alg-cdl-2); x^0 = mean of x^i
-  enum class Correction {
-    kServer,
-    kClient
-  };  // client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance
+  using Objective = CentralObjective::Form;
+  // CDL-1 (eq:alg-cdl-1: own b^j), CDL-2 (eq:alg-cdl-2: bhat^c), x^0 = mean of x^i.
+  enum class Central { kOwn, kEstimated, kAverage };
+  // Client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance.
+  enum class Correction { kServer, kClient };
   struct Config {
     Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
@@ -69,7 +59,7 @@ class AffPcl final : public Algorithm {
   In solution(Agents agents, Centre) const override { return agents[x_]; }
   In central_x(Centre centre) const override { return centre[xc_]; }
   In central_theta(Centre centre) const override {
-    return config_.objective == Objective::kLearnt ? centre[thetac_] : In{};
+    return objective_.theta().rows > 0 ? centre[objective_.theta()] : In{};
   }
   std::vector<Tally> tallies() const override;
   void report(Agents agents, Out rows) const override;
@@ -78,25 +68,22 @@ class AffPcl final : public Algorithm {
   Traffic published_traffic() const override { return published_; }
 
  private:
-  // bhat^c at the samples s.
-  void evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x, In theta,
-                const Problem::AtCentre& to) const;
-  void central_objective(const Round& round, Lanes lanes, In s, Centre centre, Out bhat) const;
+  Traffic traffic_of_algorithm1(const Setup& setup) const;
+  void move_centre(CentralPath::Walk& path, In gc, In gx, In gtheta) const;
   // Takes g^{c->j} of one sample, of so many in its step and in the round, into the
   // importance-corrected sum and into the agent's own g^{c->i}.
   void correction(const Round& round, int step, int all, In s, Out g, bool first, Agents agents,
                   Centre centre, Out gc, Message message) const;
-  void add_to_cells(const Round& round, In s, In b, Message message) const;
+  void contribute_average(const Round& round, const Batch& batch, Agents agents,
+                          Message message) const;
 
   Config config_;
   std::unique_ptr<Ratio> ratio_;
-  Field x_, gc_;       // per agent: x^i; g^{c->i} of the round's steps
-  Field xc_, thetac_;  // centre
-  Field seen_;         // centre, tabular: per cell the summed values and their count
-  Field dx_, dtheta_;  // sum: displacements of the centre
-  Field gbar_;         // sum, client-side correction: the plain mean of g^{c->j}
-  Product cells_;      // sum, tabular: one-hot(cell) (value, 1)'
-  Table table_;
+  CentralObjective objective_;
+  CentralPath path_;
+  Field x_, gc_;  // per agent: x^i; g^{c->i} of the round's steps
+  Field xc_;      // centre
+  Field gbar_;    // sum, client-side correction: the plain mean of g^{c->j}
   Watch watch_;
   Guard guard_;
   Traffic published_;

@@ -3,8 +3,8 @@
 //
 //   v_i -= alpha (g_i(v_i) + lambda (v_i - w))
 //
-// The paper's figure pulls towards the w of after the round's sum, the published algorithm towards
-// the one of before.
+// A simplified form ("figure"; ours, for the paper gives no details) pulls towards the w of after
+// the round's sum, the published algorithm towards the one of before.
 #pragma once
 
 #include "affpcl/algorithm/algorithm.h"

@@ -2,8 +2,8 @@
 // the one that fits it best, and a model moves by the mean of those who follow it. The choice is
 // local: only one-hot sums and counts travel.
 //
-// The paper's figure chooses by |Abar^i w - bbar^i|^2 with exact means; as published, by the loss
-// on the round's samples.
+// A simplified form ("figure"; ours, for the paper gives no details) chooses by |Abar^i w -
+// bbar^i|^2 with exact means; as published, by the loss on the round's samples.
 #pragma once
 
 #include "affpcl/algorithm/algorithm.h"

@@ -51,7 +51,7 @@ Param pull_param(double fallback) {
 
 Param form_param() {
   return {.name = "form",
-          .doc = "simplified as in the paper's figure, or as its authors published it",
+          .doc = "the simplified form of our figures, or as the method's authors published it",
           .fallback = "figure",
           .choices = {"figure", "published"}};
 }

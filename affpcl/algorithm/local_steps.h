@@ -32,7 +32,7 @@ void shift(std::span<double> x, In by);  // x += by (one column)
 
 // Parameters that several methods share.
 Param pull_param(double fallback);
-Param form_param();  // "figure": simplified as in the paper's figure; "published": as its authors
-                     // published it
+// "figure": the simplified form of our figures; "published": as the method's authors published it.
+Param form_param();
 
 }  // namespace affpcl

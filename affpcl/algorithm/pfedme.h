@@ -1,6 +1,7 @@
 // pFedMe (T. Dinh et al. 2020): personal models as proximal points of a common one.
 //
-// The paper's figure runs a single loop:   x_i -= alpha (g_i(x_i) + lambda (x_i - mean_j x_j)).
+// A simplified form ("figure"; ours, for the paper gives no details) is a single loop:
+//    x_i -= alpha (g_i(x_i) + lambda (x_i - mean_j x_j)).
 // As published, each local step solves the proximal problem by `inner` gradient steps on its
 // sample,
 //   theta ~ argmin f_i(theta) + lambda/2 |theta - w_i|^2,    w_i -= outer lambda (w_i - theta),

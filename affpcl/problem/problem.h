@@ -28,6 +28,9 @@ struct Table {
   int cells = 0, width = 0;
 };
 
+// How the central objective bhat^c is had (algorithm/central_objective.h).
+enum class ObjectiveForm { kLearnt, kMoments, kKnown, kTabular };
+
 struct Draw {
   Key key;    // key.step counts an agent's samples
   In acting;  // the iterate that acts, where Shape::acts
@@ -120,7 +123,8 @@ class Problem {
   virtual void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const;
 
   virtual Table table() const { return {}; }
-  virtual bool prefers_table() const { return false; }    // over Phi, where nobody says otherwise
+  // The form of the central objective where a method's spec leaves it open.
+  virtual ObjectiveForm objective_form() const { return ObjectiveForm::kLearnt; }
   virtual void cell(Lanes lanes, In s, Out index) const;  // one row
   virtual void table_value(Lanes lanes, In s, In b, Out value) const {
     (void)lanes, (void)s, copy(b, value);

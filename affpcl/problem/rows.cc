@@ -104,6 +104,12 @@ void Rows::known(Lanes lanes, In s, Out b0) const {
   Transitions::Phi(lanes, s, {theta_mean_.data(), data_.k, 1}, b0);
 }
 
+// Stated weights need no learning; unstated ones are solved from the recorded outcomes.
+ObjectiveForm Rows::objective_form() const {
+  if (form_ != Form::kChannels) return ObjectiveForm::kLearnt;
+  return data_.theta.empty() ? ObjectiveForm::kMoments : ObjectiveForm::kKnown;
+}
+
 void Rows::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
   if (form_ != Form::kChannels) return Problem::coe(lanes, s, b, theta, bhat, g);
   Transitions::coe(lanes, s, b, theta, bhat, g);

@@ -47,6 +47,7 @@ class Rows final : public Transitions {
   void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
   void known(Lanes lanes, In s, Out b0) const override;
+  ObjectiveForm objective_form() const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
   void psi(Lanes lanes, In s, Out features) const override;  // 1, phi
   // Every row of an agent is as likely as the others.

@@ -49,7 +49,7 @@ class Sarsa final : public Problem {
   void known(Lanes lanes, In s, Out b0) const override;
   const Occupancy* occupancy(bool exact) const override;
   Table table() const override { return {config_.states * config_.actions, 1}; }
-  bool prefers_table() const override { return true; }
+  ObjectiveForm objective_form() const override { return ObjectiveForm::kTabular; }
   void cell(Lanes lanes, In s, Out index) const override;
   void table_value(Lanes lanes, In s, In b, Out value) const override;
   void table_lift(Lanes lanes, In s, In value, Out bhat) const override;

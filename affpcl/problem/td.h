@@ -42,7 +42,9 @@ class Td final : public Transitions {
   void known(Lanes lanes, In s, Out b0) const override;
   const Densities* densities() const override { return &laws_; }
   Table table() const override { return {pairs(), 1}; }
-  bool prefers_table() const override { return config_.rewards == Rewards::kTable; }
+  ObjectiveForm objective_form() const override {
+    return config_.rewards == Rewards::kTable ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt;
+  }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
   double G_A() const override;

@@ -46,7 +46,7 @@ class TdLog final : public Transitions {
   void known(Lanes lanes, In s, Out b0) const override;
   void psi(Lanes lanes, In s, Out features) const override;
   Table table() const override { return {cells_, named_states() ? 1 : 0}; }
-  bool prefers_table() const override { return named_states() && k_ == 0; }
+  ObjectiveForm objective_form() const override;
   bool has_means() const override { return true; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;

@@ -61,7 +61,7 @@ TEST_F(TdLogFile, NamedStates) {
   EXPECT_EQ(p.unknown_names(), (Names{"V(2)", "V(10)"}));  // numbers by value
   EXPECT_EQ(p.rows(0), 3);
   EXPECT_EQ(p.rows(1), 2);
-  EXPECT_TRUE(p.prefers_table());
+  EXPECT_EQ(p.objective_form(), ObjectiveForm::kTabular);
   EXPECT_EQ(p.table().cells, 4);  // 10->2, 2->2, 2->end, 2->10
   EXPECT_EQ(p.ratio_cells(), 4);
   // phi, gamma phi', r, cell
@@ -110,7 +110,7 @@ TEST_F(TdLogFile, Features) {
   EXPECT_EQ(p.shape().k, 2);
   EXPECT_EQ(p.shape().p, 5);
   EXPECT_EQ(p.table().cells, 0);
-  EXPECT_FALSE(p.prefers_table());
+  EXPECT_EQ(p.objective_form(), ObjectiveForm::kLearnt);
   EXPECT_EQ(p.unknown_names(), (Names{"a", "b"}));
   // phi, gamma phi', c = phi, r, no cell; at an end nothing follows, whatever the columns say
   const std::vector<Numbers> first = drawn(p, 0), second = drawn(p, 1);
@@ -135,6 +135,7 @@ TEST_F(TdLogFile, ChannelsAndWeights) {
   const TdLog p = log({.features = "a,b", .channels = "c1,c2", .weights = prefs});
   EXPECT_EQ(p.shape().k, 2);
   EXPECT_EQ(p.theta(0), (Numbers{2, .5}));
+  EXPECT_EQ(p.objective_form(), ObjectiveForm::kKnown);
   EXPECT_EQ(drawn(p, 0)[0], (Numbers{1, 2, 1.5, 2, 1, 10, 7, 0}));
   EXPECT_EQ(drawn(p, 1)[1][6], 40);
   // b^0 = phi c' mean theta, and COE's mean direction c (c' theta - r) vanishes at theta^i.
@@ -150,6 +151,7 @@ TEST_F(TdLogFile, ChannelsAndWeights) {
   // Without weights the reward column counts, and the channels are what COE explains it with.
   const TdLog free = log({.features = "a,b", .channels = "c1,c2"});
   EXPECT_EQ(drawn(free, 0)[0], (Numbers{1, 2, 1.5, 2, 1, 10, 5, 0}));
+  EXPECT_EQ(free.objective_form(), ObjectiveForm::kMoments);
   EXPECT_THROW(free.known({0, 1}, {s.data(), 8}, {b0.data(), 2}), BadInput);
 
   std::ofstream(prefs) << "agent,c1,c2\nx,1,1\n";

@@ -195,7 +195,7 @@ struct Plan {
 };
 
 inline std::string name_of(const Plan& plan) {
-  const char* objective[] = {"auto", "learnt", "known", "tabular"};
+  const char* objective[] = {"auto", "learnt", "moments", "known", "tabular"};
   const char* central[] = {"own", "estimated", "average"};
   const char* correction[] = {"server", "client"};
   return std::string(objective[static_cast<int>(plan.config.objective)]) + "/" +
@@ -206,8 +206,8 @@ inline std::string name_of(const Plan& plan) {
 // Every variant of AffPCL that has its own code path.
 inline std::vector<Plan> plans() {
   std::vector<Plan> all;
-  for (const auto objective :
-       {AffPcl::Objective::kLearnt, AffPcl::Objective::kKnown, AffPcl::Objective::kTabular})
+  for (const auto objective : {AffPcl::Objective::kLearnt, AffPcl::Objective::kMoments,
+                               AffPcl::Objective::kKnown, AffPcl::Objective::kTabular})
     for (const auto central :
          {AffPcl::Central::kOwn, AffPcl::Central::kEstimated, AffPcl::Central::kAverage})
       for (const auto correction : {AffPcl::Correction::kServer, AffPcl::Correction::kClient}) {

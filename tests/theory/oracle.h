@@ -85,7 +85,7 @@ class Oracle {
         for (const Sample& s : samples[at(j)][at(k)]) {
           const bool own = plan_.config.central == AffPcl::Central::kOwn;
           gx += (s.A * xc - (own ? s.b : bhat(s, thetac))) / m;
-          if (thetac.size() == 0) continue;
+          if (thetac.size() == 0 || solves()) continue;
           const Vector residual = s.Phi * thetac - s.b;
           const bool square = s.Phi.rows() == s.Phi.cols();
           gtheta += (square ? residual : Vector(s.Phi.transpose() * residual)) / m;
@@ -97,6 +97,7 @@ class Oracle {
       next.thetac += thetac / n;
     }
     if (plan_.config.central == AffPcl::Central::kAverage) next.xc = mean(next.x);
+    if (solves()) next.thetac = solved(samples);
 
     for (const auto& agent : samples)
       for (const auto& batch : agent)
@@ -110,6 +111,21 @@ class Oracle {
   }
 
  private:
+  bool solves() const { return plan_.config.objective == AffPcl::Objective::kMoments; }
+  // theta^c from all samples so far: least norm until the summed matrix has full rank.
+  template <class Samples>
+  Vector solved(const Samples& samples) {
+    for (const auto& agent : samples)
+      for (const auto& batch : agent)
+        for (const Sample& s : batch) {
+          const bool square = s.Phi.rows() == s.Phi.cols();
+          const Matrix M = square ? s.Phi : Matrix(s.Phi.transpose() * s.Phi);
+          const Vector v = square ? s.b : Vector(s.Phi.transpose() * s.b);
+          M_ = M_.size() == 0 ? M : Matrix(M_ + M);
+          v_ = v_.size() == 0 ? v : Vector(v_ + v);
+        }
+    return M_.completeOrthogonalDecomposition().solve(v_);
+  }
   static Vector mean(const std::vector<Vector>& x) {
     Vector sum = Vector::Zero(x[0].size());
     for (const Vector& v : x) sum += v / static_cast<double>(x.size());
@@ -119,6 +135,7 @@ class Oracle {
     switch (plan_.config.objective) {
       case AffPcl::Objective::kAuto:  // these problems prefer COE
       case AffPcl::Objective::kLearnt:
+      case AffPcl::Objective::kMoments:
         return s.Phi * thetac;
       case AffPcl::Objective::kKnown:
         return s.b0;
@@ -140,6 +157,8 @@ class Oracle {
   Iterates now_;
   int time_ = 0;
   std::vector<std::pair<Vector, int>> seen_;
+  Matrix M_;
+  Vector v_;
 };
 
 // The largest difference between the engine and the oracle over all rounds of a run.

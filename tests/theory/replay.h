@@ -49,7 +49,7 @@ class Replay final : public Problem {
   }
   const Densities* densities() const override { return densities_; }
   Table table() const override { return of_.table(); }
-  bool prefers_table() const override { return of_.prefers_table(); }
+  ObjectiveForm objective_form() const override { return of_.objective_form(); }
   void cell(Lanes lanes, In s, Out index) const override { of_.cell(lanes, s, index); }
   void table_value(Lanes lanes, In s, In b, Out value) const override {
     of_.table_value(lanes, s, b, value);
