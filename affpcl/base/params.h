@@ -26,6 +26,7 @@ struct Param {
   double hi = std::numeric_limits<double>::infinity();  // numbers must lie in [lo, hi]
   std::vector<std::string_view> choices = {};  // texts must be one of these, if any are given
   bool above = false;                          // the number must lie above lo, not at it
+  bool path = false;                           // the text is a file; a spec's folder is its base
 };
 
 // Checked values of a table of parameters: every name is present, of its declared type and in

@@ -70,7 +70,8 @@ ProblemKind Tabular::kind() {
       {
           {.name = "file",
            .doc = "system.json to read instead of generating; then only coe counts",
-           .fallback = ""},
+           .fallback = "",
+           .path = true},
           {.name = "family",
            .doc = "mixture: laws and objectives around a base; exchange: pairs of agents that "
                   "differ from mu^0 in few states (apx:dre); free_ride: all apart, the first at "

@@ -62,7 +62,8 @@ std::vector<Param> TdLog::params() {
   return {
       {.name = "file",
        .doc = "a CSV log of transitions instead of generated chains; each agent's own policy acted",
-       .fallback = ""},
+       .fallback = "",
+       .path = true},
       {.name = "agent", .doc = "file: the column that names the agent", .fallback = c.agent},
       {.name = "state", .doc = "file: the column of states, by name", .fallback = c.state},
       {.name = "next_state",
@@ -78,7 +79,8 @@ std::vector<Param> TdLog::params() {
        .fallback = c.channels},
       {.name = "weights",
        .doc = "a CSV file with columns agent and channels: each agent's theta, instead of rewards",
-       .fallback = c.weights},
+       .fallback = c.weights,
+       .path = true},
       {.name = "done",
        .doc = "file: the column that is 1, true or yes where the episode ends; it may be lacking",
        .fallback = c.done},
@@ -339,6 +341,13 @@ void TdLog::draw(const Draw& draw, Agents world, Out s) const {
             : draw.key.step % n;
     write(row(i, t), s, l);
   }
+}
+
+// Stated weights need no learning; unstated weights of channels are solved from the rewards.
+ObjectiveForm TdLog::objective_form() const {
+  if (!theta_.empty()) return ObjectiveForm::kKnown;
+  if (!config_.channels.empty()) return ObjectiveForm::kMoments;
+  return named_states() ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt;
 }
 
 void TdLog::known(Lanes lanes, In s, Out b0) const {

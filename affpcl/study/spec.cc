@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -216,6 +217,20 @@ class Parser {
   std::string name_;
 };
 
+// A path that does not depend on the working directory; relative ones start at `folder`.
+std::string absolute(const std::string& path, const std::filesystem::path& folder) {
+  if (path.empty()) return path;
+  return std::filesystem::absolute(folder / path).lexically_normal().string();
+}
+
+// Whether a key such as problem.file names a file in any kind of problem.
+bool names_file(const std::string& key) {
+  for (const ProblemKind& kind : problem_kinds())
+    for (const Param& p : kind.params)
+      if (p.path && key == "problem." + std::string(p.name)) return true;
+  return false;
+}
+
 std::vector<std::string_view> names_of(std::span<const Param> a, std::span<const Param> b = {},
                                        std::initializer_list<std::string_view> more = {}) {
   std::vector<std::string_view> names(more);
@@ -262,6 +277,10 @@ Spec Parser::spec(const toml::table& root) const {
     shared["redraw"] = value("problem.redraw", *problem.get("redraw"));
   spec.redraw_system =
       named([&] { return Values(kProblem, shared, "problem"); }).text("redraw") == "system";
+  for (const Param& p : kind.params)
+    if (auto file = own.find(std::string(p.name)); p.path && file != own.end())
+      if (auto* path = std::get_if<std::string>(&file->second))
+        *path = absolute(*path, std::filesystem::path(name_).parent_path());
   spec.problem = named([&] { return Values(kind.params, own, "problem"); });
 
   static const toml::table kEmpty;
@@ -450,6 +469,8 @@ Study read_study(const std::string& text, const std::string& name,
     } catch (const toml::parse_error&) {
       value.insert("v", raw);  // a bare word is a text
     }
+    if (const auto file = value["v"].value<std::string>(); file && names_file(key))
+      value.insert_or_assign("v", absolute(*file, {}));
     assign(in, root, key, *value.get("v"));
   }
 

@@ -56,8 +56,9 @@ struct Study {
   std::vector<Setting> settings;
 };
 
-// Parses the text of a spec; `overrides` are "run.replicates=2" as --set gives them. `name` starts
-// every complaint.
+// Parses the text of a spec; `overrides` are "run.replicates=2". `name` is the spec's path, or a
+// word: it starts every complaint, and files that the spec names are relative to its folder. Files
+// in overrides are relative to the working directory.
 Study read_study(const std::string& text, const std::string& name,
                  std::span<const std::string> overrides = {});
 Study read_study_file(const std::string& path, std::span<const std::string> overrides = {});

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -440,6 +441,26 @@ TEST(SpecReader, ReadsFiles) {
   std::remove(path.c_str());
   EXPECT_EQ(s.name, path);
   EXPECT_EQ(s.settings.front().spec.run.seed, 8u);
+}
+
+// A spec can be run from any folder; what is typed at the command line is relative to where it is
+// typed.
+TEST(SpecReader, FilesAreRelativeToTheSpec) {
+  const std::string text =
+      "[problem]\nkind = \"rows\"\nfile = \"data/x.csv\"\ntarget = \"y\"\n" + kMethod;
+  const auto file = [](const Study& s) { return s.settings.front().spec.problem.text("file"); };
+  EXPECT_EQ(file(read_study(text, "/specs/a.toml")), "/specs/data/x.csv");
+  EXPECT_EQ(file(read_study(text, "/specs/sub/../a.toml")), "/specs/data/x.csv");
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(file(read_study(text, "a.toml")), here + "/data/x.csv");
+  EXPECT_EQ(file(read_study(text, "sub/a.toml")), here + "/sub/data/x.csv");
+  EXPECT_EQ(file(read_study(text, "/specs/a.toml", Overrides{"problem.file=other.csv"})),
+            here + "/other.csv");
+  EXPECT_EQ(file(read_study(text, "/specs/a.toml", Overrides{"problem.file=/other.csv"})),
+            "/other.csv");
+  const Study s = read_study(text, "/specs/a.toml");
+  EXPECT_EQ(s.settings.front().spec.problem.text("weights"), "");  // none is none
+  EXPECT_EQ(s.settings.front().spec.problem.text("target"), "y");  // not a file
 }
 
 TEST(SpecReader, TheTablesDescribeEveryKeyOnce) {
