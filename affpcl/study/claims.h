@@ -17,19 +17,26 @@ struct Verdict {
   bool holds = false;
 };
 
-// A claim is about a value, the log-log slope of a value along a swept key, or the number of times
-// a value falls along it ("falls"):
+// A claim is about a value of one setting, the largest or smallest value over several, the log-log
+// slope of a value along a swept key, or the number of times a value falls along it ("falls"):
+//
 //   [[claim]]
 //   says = "…"
-//   kind = "value" | "slope" | "falls"
-//   method = "affpcl"                    over = "fedavg" divides by another method's value
-//   quantity = "vs_independent"          mse, median, vs_independent, central.x, central.theta,
-//   agent.0.mse,
-//                                        agent.-1.vs_independent, agent.worst.vs_independent
-//                                        (the largest), error.q_star.vs_independent, diverged
-//   at = {"problem.delta_env" = 0.3}     which settings
-//   along = "problem.agents"             slope, falls
+//   kind = "value" | "largest" | "smallest" | "slope" | "falls"
+//   method = "affpcl"
+//   quantity = "vs_independent"        see below
+//   over = "fedavg"                    divides by that method's value; largest, smallest: or a list
+//   at = {"problem.delta_env" = 0.3}   which settings; a list of values: any of them
+//   steps = [30, 600]                  ratio.*: at every point of the curve between these steps,
+//                                      instead of over the last steps of the run
+//   along = "problem.agents"           slope, falls
 //   range = [lo, hi]
+//
+// Quantities: mse, median, vs_independent, central.x, central.theta, diverged, agent.0.mse,
+// agent.-1.vs_independent, agent.worst.vs_independent (the largest), error.q_star.vs_independent,
+// and with .lo or .hi the ends of their 90 % intervals;
+// ratio.mean, ratio.lo, ratio.hi: the ratio of mean errors to those of `over`, and the ends of its
+// 90 % interval over paired replicates. "Below at every level" is: the largest ratio.hi is below 1.
 std::vector<Verdict> judge(const std::string& claims, const std::string& name,
                            const StudyResult& result);
 

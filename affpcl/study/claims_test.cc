@@ -24,6 +24,7 @@ StudyResult result() {
     a.name = "a";
     a.mse.mean = 3 / x;
     a.mse.median = 2 / x;
+    a.mse.hi = 9;
     a.vs_independent.mean = 1 / (x * x);
     a.central_x = 0.25;
     a.agents.resize(2);
@@ -58,6 +59,56 @@ TEST(Claims, AboutAValue) {
   EXPECT_EQ(verdict(value + "quantity = \"mse\"\nover = \"b\"\n").measured, 0.125);
   EXPECT_TRUE(verdict(value + "quantity = \"mse\"\n").holds);
   EXPECT_FALSE(verdict(value + "quantity = \"agent.1.mse\"\n").holds);  // 7 is not in [0, 1]
+}
+
+TEST(Claims, AboutTheLargestAndTheSmallest) {
+  const std::string largest = "kind = \"largest\"\nmethod = \"a\"\nquantity = \"mse\"\n",
+                    smallest = "kind = \"smallest\"\nmethod = \"a\"\nquantity = \"mse\"\n";
+  EXPECT_EQ(verdict(largest).measured, 3);
+  EXPECT_EQ(verdict(smallest).measured, 3.0 / 8);
+  EXPECT_EQ(verdict(largest + "at = {\"problem.agents\" = [2, 8]}\n").measured, 1.5);
+  EXPECT_EQ(verdict(largest + "over = [\"a\", \"b\"]\n").measured, 1);
+  EXPECT_EQ(verdict(smallest + "over = [\"a\", \"b\"]\n").measured, 3.0 / 48);
+}
+
+// Ratios with paired intervals: of the last steps, and at every point of the curve between two.
+TEST(Claims, AboutPairedRatios) {
+  StudyResult r = result();
+  r.settings.resize(1);
+  MethodResult &a = r.settings[0].methods[0], &b = r.settings[0].methods[1];
+  a.by_replicate = {1, 2, 3}, b.by_replicate = {2, 4, 6};
+  a.curves.resize(1), b.curves.resize(1);
+  a.curves[0].steps = b.curves[0].steps = {10, 20, 30};
+  a.curves[0].by_replicate = {{9, 9, 9}, {1, 2, 1}, {3, 3, 3}};
+  b.curves[0].by_replicate = {{1, 1, 1}, {2, 2, 2}, {2, 3, 4}};
+  const auto measured = [&](const std::string& more) {
+    return judge("[[claim]]\nsays = \"x\"\nrange = [0, 1]\nmethod = \"a\"\n" + more, "study", r)
+        .front()
+        .measured;
+  };
+  const std::string over = "over = \"b\"\n", mean = "quantity = \"ratio.mean\"\n",
+                    hi = "quantity = \"ratio.hi\"\n", lo = "quantity = \"ratio.lo\"\n";
+  EXPECT_DOUBLE_EQ(measured("kind = \"value\"\n" + mean + over), 0.5);
+  EXPECT_NEAR(measured("kind = \"value\"\n" + hi + over), 0.5, 1e-12);  // the pairs agree exactly
+  const std::string steps = "steps = [20, 30]\n";  // not the point at 10, where the ratio is 9
+  EXPECT_DOUBLE_EQ(measured("kind = \"largest\"\n" + mean + over + steps), 1);
+  EXPECT_DOUBLE_EQ(measured("kind = \"smallest\"\n" + mean + over + steps), 4.0 / 6);
+  const Estimate last = ratio_of_means(a.curves[0].by_replicate[2], b.curves[0].by_replicate[2]);
+  EXPECT_GT(last.hi, 1.1);
+  EXPECT_EQ(measured("kind = \"largest\"\n" + hi + over + steps), last.hi);
+  EXPECT_EQ(measured("kind = \"largest\"\n" + lo + over + "steps = [30, 30]\n"), last.lo);
+  for (const std::string& bad :
+       {mean, mean + over + "steps = [11, 12]\n", mean + over + "steps = [1]\n",
+        std::string("quantity = \"ratio.luck\"\n") + over})
+    EXPECT_THROW(measured("kind = \"largest\"\n" + bad), BadInput) << bad;
+  EXPECT_THROW(measured("kind = \"value\"\n" + mean + over + steps), BadInput);  // two points
+}
+
+TEST(Claims, AboutTheEndsOfIntervals) {
+  const std::string value = "kind = \"value\"\nmethod = \"a\"\n" + kAt;
+  EXPECT_EQ(verdict(value + "quantity = \"mse.lo\"\n").measured, 0);
+  EXPECT_EQ(verdict(value + "quantity = \"mse.hi\"\n").measured, 9);
+  EXPECT_FALSE(verdict(value + "quantity = \"central.x.hi\"\n").holds);  // it has no interval
 }
 
 TEST(Claims, AboutASlope) {

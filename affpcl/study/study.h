@@ -19,6 +19,7 @@ struct Curve {
   std::int64_t agent = -1;  // -1: the average over all
   std::vector<double> steps;
   std::vector<Estimate> mse;
+  std::vector<std::vector<double>> by_replicate = {};  // by step; of the average only
 };
 
 struct AgentResult {

@@ -137,8 +137,10 @@ SettingResult summarise(const Setting& setting, const Described& described,
         for (std::size_t t = 0; t < used.front()->records[m].steps.size(); ++t) {
           if (used.front()->records[m].steps[t] > static_cast<double>(out.steps)) break;
           curve.steps.push_back(used.front()->records[m].steps[t]);
-          curve.mse.push_back(
-              estimate(over([&](const Replicate& r) { return points(r.records[m])[t]; })));
+          std::vector<double> values =
+              over([&](const Replicate& r) { return points(r.records[m])[t]; });
+          curve.mse.push_back(estimate(values));
+          if (which == 0) curve.by_replicate.push_back(std::move(values));
         }
         result.curves.push_back(std::move(curve));
       }
