@@ -43,13 +43,18 @@ bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the 
 	.venv/bin/python bench/compare.py build/release
 	build/release/affpcl_bench
 
-IMAGES ?= ../shared/data/qmnist_writers/top60-images-idx3-ubyte
-FEATURES ?= --with ../shared/data/qmnist_writers/top60-labels.csv
+# Without IMAGES: of the two data sets measured here. With it: of your own (tools/features/README.md).
+HANDWRITING ?= ../shared/data
 features:  ## LeNet-5 features of handwriting for `affpcl reproduce fig-real --data build/features`
 	@tools/setup features
 	@cmake --preset release -DAFFPCL_FEATURES=ON >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_features
-	build/release/affpcl_features $(IMAGES) $(FEATURES) --out build/features
+ifdef IMAGES
+	build/release/affpcl_features $(IMAGES) $(FEATURES) --out build/features/own
+else
+	build/release/affpcl_features $(HANDWRITING)/chars74k_hnd/images-idx3-ubyte --with $(HANDWRITING)/chars74k_hnd/labels.csv --out build/features/chars74k
+	build/release/affpcl_features $(HANDWRITING)/qmnist_writers/top60-images-idx3-ubyte --with $(HANDWRITING)/qmnist_writers/top60-labels.csv --class digit --out build/features/qmnist
+endif
 
 screenshot:  ## draw the README's picture of the demo's page anew
 	@tools/setup test

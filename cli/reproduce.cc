@@ -29,7 +29,8 @@ bool needs_data(const EmbeddedStudy& study) {
              .spec.problem_kind == "rows";
 }
 
-// A study of recorded rows finds its files in the folder that the user names.
+// A study of recorded rows finds its files in the folder that the user names: below it by the path
+// in the spec, which names the data set, or directly in it.
 std::vector<std::string> with_data(std::vector<std::string> overrides, const EmbeddedStudy& study,
                                    const std::string& folder) {
   if (!needs_data(study)) return overrides;
@@ -39,9 +40,12 @@ std::vector<std::string> with_data(std::vector<std::string> overrides, const Emb
         study.name));
   const Study plain = read_study(std::string(study.spec), std::string(study.name));
   for (const char* key : {"file", "with"}) {
-    const std::string path =
-        (std::filesystem::path(folder) / plain.settings.front().spec.problem.text(key)).string();
-    overrides.insert(overrides.begin(), fmt::format("problem.{}={}", key, path));
+    const std::filesystem::path whole = plain.settings.front().spec.problem.text(key),
+                                below = folder /
+                                        whole.lexically_relative(std::filesystem::current_path()),
+                                path = std::filesystem::exists(below) ? below
+                                                                      : folder / whole.filename();
+    overrides.insert(overrides.begin(), fmt::format("problem.{}={}", key, path.string()));
   }
   return overrides;
 }
@@ -67,7 +71,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
   verb->add_option("names", o->names, "which studies; 'all' for all; none lists them")
       ->type_name("NAME…");
   verb->add_option("--data", o->data,
-                   "folder of the files that fig-real needs; without it `all` leaves fig-real out")
+                   "folder of the features that the fig-real studies need; without it `all` leaves them out")
       ->type_name("DIR");
   add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
   add_report(*verb, o->report);

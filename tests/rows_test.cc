@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 
 #include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
+#include "affpcl/problem/catalogue.h"
 #include "affpcl/runtime/run.h"
 
 namespace affpcl {
@@ -170,6 +175,88 @@ TEST(Rows, WithoutChannelsAffPclIsLearningAlone) {
   const auto alone = learnt(rows, "independent"), x = learnt(rows, "affpcl", {{"ratio", "none"}});
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(x[i][k], alone[i][k], 1e-14);
+}
+
+// Agents that state their weights need no COE: auto is known, to the bit. Without weights it is the
+// regression of all outcomes on all channels.
+TEST(Rows, TheCentralObjectiveOfChannels) {
+  const Rows stated(small(), Rows::Order::kRandom, Rows::Form::kChannels);
+  EXPECT_EQ(stated.objective_form(), ObjectiveForm::kKnown);
+  EXPECT_EQ(learnt(stated, "affpcl", {{"ratio", "none"}}),
+            learnt(stated, "affpcl", {{"ratio", "none"}, {"objective", "known"}}));
+  Rows::Data data = small();
+  data.theta.clear();
+  const Rows unstated(data, Rows::Order::kRandom, Rows::Form::kChannels);
+  EXPECT_EQ(unstated.objective_form(), ObjectiveForm::kMoments);
+  EXPECT_EQ(learnt(unstated, "affpcl", {{"ratio", "none"}}),
+            learnt(unstated, "affpcl", {{"ratio", "none"}, {"objective", "moments"}}));
+}
+
+// theta^c = (sum cc')^-1 sum c r over the rows drawn so far; of least norm while they leave it
+// open.
+TEST(Rows, MomentsSolveTheWeights) {
+  Rows::Data data = small();
+  data.first = {0, 3, 6};  // two agents of 3 rows, so that all are present
+  data.theta.clear();
+  const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
+  const std::unique_ptr<Team> team = serial_team();
+  const MethodKind& kind = method_kind("affpcl");
+  std::vector<Method> methods;
+  methods.push_back(
+      {"m", kind.make(Values(kind.params, {{"ratio", "none"}}, "")), 1, 1, constant(0.1)});
+  RunOptions options;
+  options.steps = 3;
+  affpcl::Run run(rows, std::move(methods), options, *team);
+  double M[3] = {0, 0, 0}, v[2] = {0, 0};
+  for (std::size_t t = 0; t < 3; ++t) {
+    run.advance(static_cast<std::int64_t>(t) + 1);
+    for (const std::size_t r : {t, t + 3}) {
+      const double *c = data.c.data() + 2 * r, y = data.y[r];
+      M[0] += c[0] * c[0], M[1] += c[0] * c[1], M[2] += c[1] * c[1];
+      v[0] += c[0] * y, v[1] += c[1] * y;
+    }
+    const double det = M[0] * M[2] - M[1] * M[1];
+    const In theta = run.central_theta(0);
+    if (t == 0) {  // both agents' first rows have channels (1, 0) and (2, 0): the other weight is 0
+      ASSERT_EQ(det, 0);
+      EXPECT_NEAR(theta.p[0], v[0] / M[0], 1e-14);
+      EXPECT_NEAR(theta.p[1], 0, 1e-14);
+    } else {
+      EXPECT_NEAR(theta.p[0], (M[2] * v[0] - M[1] * v[1]) / det, 1e-13);
+      EXPECT_NEAR(theta.p[1], (M[0] * v[1] - M[1] * v[0]) / det, 1e-13);
+    }
+  }
+}
+
+// Replicate r is scored on fold r % folds and uses the rows of repeat r / folds; scale multiplies
+// the features.
+TEST(Rows, RepeatsAndScaleFromAFile) {
+  const std::string path =
+      ::testing::TempDir() + "affpcl_rows_" + std::to_string(getpid()) + ".csv";
+  std::ofstream out(path);
+  out << "agent,x,y,fold,repeat\n";
+  for (int repeat = 0; repeat < 2; ++repeat)
+    for (int fold = 0; fold < 2; ++fold)
+      for (const char* agent : {"a", "b"})
+        out << agent << ',' << 1 + 10 * repeat + fold << ",1," << fold << ',' << repeat << '\n';
+  out.close();
+  const ProblemKind& kind = problem_kind("rows");
+  const Values values(
+      kind.params,
+      {{"file", path}, {"target", "y"}, {"fold", "fold"}, {"repeat", "repeat"}, {"scale", 2.0}},
+      "problem");
+  for (std::uint32_t replicate = 0; replicate < 5; ++replicate) {
+    const std::unique_ptr<Problem> problem = kind.make(values, 1, replicate);
+    const auto& rows = dynamic_cast<const Rows&>(*problem);
+    const std::uint32_t fold = replicate % 2, repeat = replicate / 2 % 2;
+    ASSERT_EQ(rows.rows(0), 1);
+    EXPECT_EQ(*rows.phi(0, 0), 2.0 * (1 + 10 * repeat + (1 - fold))) << replicate;
+    Buffer error(kLanes);
+    const double zero = 0;
+    rows.error({0, 2}, {&zero, 1, 1}, {error.data(), 1});
+    EXPECT_EQ(error.data()[0], 1);
+  }
+  std::remove(path.c_str());
 }
 
 TEST(Rows, AnAbsentAgentAddsNothingToALearntRatio) {

@@ -14,8 +14,8 @@ namespace affpcl {
 namespace {
 
 struct Config {
-  std::string file, with, agent, target, channels, weights, features, fold;
-  double delta_obj = 0, ridge = 0;
+  std::string file, with, agent, target, channels, weights, features, fold, repeat;
+  double delta_obj = 0, ridge = 0, scale = 1;
   std::int64_t agents = 0;
   bool once = false;
 };
@@ -45,14 +45,14 @@ const std::vector<double>& numbers(const Tables& tables, const Config& config,
   return c.numbers;
 }
 
-// Everything but agent, target, channels and folds.
+// Every column of numbers that has no other use.
 std::vector<std::string> features_of(const Tables& table, const Config& config,
                                      const std::vector<std::string>& channels) {
   if (!config.features.empty()) return names_in(config.features, "problem.features");
   std::vector<std::string> names;
   for (const Column& c : table.columns)
     if (c.type == Column::Type::kNumber && c.name != config.agent && c.name != config.target &&
-        c.name != config.fold &&
+        c.name != config.fold && c.name != config.repeat &&
         std::find(channels.begin(), channels.end(), c.name) == channels.end())
       names.push_back(c.name);
   if (names.empty()) throw BadInput(fmt::format("{} has no column of numbers", config.file));
@@ -85,7 +85,7 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
   for (const std::string& name : features) phi.push_back(&numbers(table, config, name));
   for (const std::string& name : channels) c.push_back(&numbers(table, config, name));
   const std::vector<double>* y =
-      channels.empty() ? &numbers(table, config, config.target) : nullptr;
+      config.target.empty() ? nullptr : &numbers(table, config, config.target);
   const Column& owner = column(table, config, config.agent);
   auto rows = std::make_shared<std::vector<double>>();
   data.first = {0};
@@ -93,11 +93,11 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
     data.agents.push_back(owner.levels[static_cast<std::size_t>(agents[i])]);
     for (std::size_t r = 0; r < owner.codes.size(); ++r) {
       if (owner.codes[r] != agents[i] || !keep(r)) continue;
-      for (const std::vector<double>* column : phi) rows->push_back((*column)[r]);
+      for (const std::vector<double>* column : phi) rows->push_back(config.scale * (*column)[r]);
       double wanted = y != nullptr ? (*y)[r] : 0;
       for (std::size_t k = 0; k < c.size(); ++k) {
         data.c.push_back((*c[k])[r]);
-        wanted += theta[i * c.size() + k] * (*c[k])[r];
+        if (!theta.empty()) wanted += theta[i * c.size() + k] * (*c[k])[r];
       }
       data.y.push_back(wanted);
     }
@@ -110,11 +110,39 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
   return data;
 }
 
+// A column of numbers 0, 1, … that deals rows out to replicates; without one all rows are 0.
+class Numbered {
+ public:
+  Numbered(const Tables& tables, const Config& config, const std::string& name) {
+    if (name.empty()) return;
+    for (const double x : numbers(tables, config, name)) {
+      if (!(x >= 0 && x < kMost && x == std::floor(x)))
+        tables.refuse(of_row_.size(), name, to_text(x), "is not a number 0, 1, …");
+      of_row_.push_back(static_cast<std::int64_t>(x));
+      count_ = std::max(count_, of_row_.back() + 1);
+    }
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t at(std::size_t row) const { return of_row_.empty() ? 0 : of_row_[row]; }
+
+ private:
+  static constexpr double kMost = 1e6;
+  std::vector<std::int64_t> of_row_;
+  std::int64_t count_ = 1;
+};
+
 std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
   if (config.file.empty())
     throw BadInput("problem.file is missing: a table, for example features.npy");
-  if (config.target.empty() == config.channels.empty())
-    throw BadInput("one of problem.target and problem.channels is needed, and not both");
+  if (config.target.empty() && config.channels.empty())
+    throw BadInput(
+        "problem.target or problem.channels is missing: the column to predict, or those "
+        "it is made of");
+  if (!config.target.empty() && !config.channels.empty() &&
+      (!config.weights.empty() || config.delta_obj > 0))
+    throw BadInput(
+        "problem.target is what agents observe where their weights of problem.channels "
+        "are not stated: leave out target, or weights and delta_obj");
   const Tables table = read(config);
   const std::vector<std::string> channels = names_in(config.channels, "problem.channels"),
                                  features = features_of(table, config, channels);
@@ -130,27 +158,28 @@ std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
     names.push_back(owner.levels[static_cast<std::size_t>(i)]);
   }
   std::vector<double> theta;
-  if (!config.weights.empty()) {
+  if (!config.target.empty()) {
+    // Weights of channels, if there are any, are not stated.
+  } else if (!config.weights.empty()) {
     theta = read_weights(config.weights, config.agent, channels, names, config.file);
-  } else if (!channels.empty()) {
+  } else {
     if (channels.size() != 2)
       throw BadInput("problem.delta_obj weighs two channels; others need problem.weights, a file");
     theta = even_weights(names.size(), config.delta_obj);
   }
   const Rows::Form form = channels.empty() ? Rows::Form::kFeatures : Rows::Form::kChannels;
   const Rows::Order order = config.once ? Rows::Order::kOnce : Rows::Order::kRandom;
-  const auto all = [](std::size_t) { return true; };
-  if (config.fold.empty())
-    return std::make_unique<Rows>(select(table, features, channels, config, theta, agents, all),
-                                  order, form, config.ridge);
-  const std::vector<double>& fold = numbers(table, config, config.fold);
-  const double folds = *std::max_element(fold.begin(), fold.end()) + 1;
-  const double held = std::fmod(replicate, folds);
-  auto rows = std::make_unique<Rows>(select(table, features, channels, config, theta, agents,
-                                            [&](std::size_t r) { return fold[r] != held; }),
-                                     order, form, config.ridge);
-  rows->score_on(select(table, features, channels, config, theta, agents,
-                        [&](std::size_t r) { return fold[r] == held; }));
+  const Numbered fold(table, config, config.fold), repeat(table, config, config.repeat);
+  const std::int64_t held = replicate % fold.count(),
+                     number = replicate / fold.count() % repeat.count();
+  const auto chosen = [&](auto keep) {
+    return select(table, features, channels, config, theta, agents,
+                  [&](std::size_t r) { return repeat.at(r) == number && keep(r); });
+  };
+  auto rows = std::make_unique<Rows>(
+      chosen([&](std::size_t r) { return fold.count() == 1 || fold.at(r) != held; }), order, form,
+      config.ridge);
+  if (fold.count() > 1) rows->score_on(chosen([&](std::size_t r) { return fold.at(r) == held; }));
   return rows;
 }
 
@@ -161,10 +190,14 @@ ProblemKind Rows::kind() {
       "rows",
       "least squares on the rows of a table; with folds, errors are those of rows held out",
       {
-          {.name = "file", .doc = "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF", .fallback = ""},
+          {.name = "file",
+           .doc = "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF",
+           .fallback = "",
+           .path = true},
           {.name = "with",
            .doc = "more columns of the same rows, from another file",
-           .fallback = ""},
+           .fallback = "",
+           .path = true},
           {.name = "agent", .doc = "the column that names the agent", .fallback = "agent"},
           {.name = "agents",
            .doc = "so many agents, the first ones; 0: all",
@@ -173,11 +206,13 @@ ProblemKind Rows::kind() {
            .hi = kMostAgents},
           {.name = "target", .doc = "the column to predict", .fallback = ""},
           {.name = "channels",
-           .doc = "instead: outcomes \"a,b\" that each agent weighs in its own way",
+           .doc = "instead: outcomes \"a,b\" that each agent weighs in its own way; with a target: "
+                  "what it is made of, with weights that are not stated",
            .fallback = ""},
           {.name = "weights",
            .doc = "a CSV file with columns agent and channels: each agent's weights",
-           .fallback = ""},
+           .fallback = "",
+           .path = true},
           {.name = "delta_obj",
            .doc = "without such a file, of two channels: weights of the first evenly from .5 - "
                   "delta_obj/2 to .5 + delta_obj/2",
@@ -191,6 +226,16 @@ ProblemKind Rows::kind() {
            .doc = "a column of numbers 0, 1, …: replicate r is scored on the rows of fold r, and "
                   "learns from the others",
            .fallback = ""},
+          {.name = "repeat",
+           .doc =
+               "a column of numbers 0, 1, …: replicate r uses the rows of number r / folds only, "
+               "such as those of one of several feature maps",
+           .fallback = ""},
+          {.name = "scale",
+           .doc = "features are multiplied by it",
+           .fallback = 1.0,
+           .lo = 0,
+           .above = true},
           {.name = "ridge", .doc = "added to every A(s)", .fallback = 0.0, .lo = 0},
           {.name = "order",
            .doc = "at random with replacement, or each row once, after which an agent is absent",
@@ -206,8 +251,10 @@ ProblemKind Rows::kind() {
                      .weights = v.text("weights"),
                      .features = v.text("features"),
                      .fold = v.text("fold"),
+                     .repeat = v.text("repeat"),
                      .delta_obj = v.number("delta_obj"),
                      .ridge = v.number("ridge"),
+                     .scale = v.number("scale"),
                      .agents = v.integer("agents"),
                      .once = v.text("order") == "once"},
                     replicate);

@@ -4,35 +4,35 @@
 usage: exact.py PATH_TO_AFFPCL FEATURES        FEATURES holds features.npy and labels.csv (make features)
 
 Prints, for every delta_obj of the figure, the test error of the models given, of learning alone and of one model for all
-(all from model.json), averaged over agents, with 90 % intervals over the folds. Needs numpy.
+(all from model.json), averaged over agents, with 90 % intervals over networks and folds. Needs numpy.
 """
-import csv, json, math, pathlib, statistics, subprocess, sys, tempfile
+import csv, itertools, json, math, pathlib, statistics, subprocess, sys, tempfile
 
 import numpy as np
 
-T90 = {2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 9: 1.833}  # Student's t, 95 %, by degrees of freedom
+T90 = {4: 2.132, 9: 1.833, 14: 1.761}  # Student's t, 95 %, by degrees of freedom
 
 
 def main(program, folder):
     folder = pathlib.Path(folder)
     X = np.load(folder / 'features.npy')
     labels = list(csv.DictReader(open(folder / 'labels.csv')))
-    channels = [k for k in labels[0] if k not in ('agent', 'fold')]
+    channels = [k for k in labels[0] if k not in ('agent', 'fold', 'network')]
     agents = list(dict.fromkeys(r['agent'] for r in labels))
-    fold = np.array([int(r['fold']) for r in labels])
+    fold, network = (np.array([int(r[k]) for r in labels]) for k in ('fold', 'network'))
     own = np.array([agents.index(r['agent']) for r in labels])
     C = np.array([[float(r[k]) for k in channels] for r in labels])
     for delta in (0, .2, .6, 1):
         weight = [.5 + delta * (i / (len(agents) - 1) - .5) for i in range(len(agents))]
         errors = {'given': [], 'alone': [], 'pooled': []}
-        for f in range(fold.max() + 1):
+        for net, f in itertools.product(range(network.max() + 1), range(fold.max() + 1)):
             with tempfile.TemporaryDirectory() as tmp:
                 tmp = pathlib.Path(tmp)
                 (tmp / 'prefs.csv').write_text(f'agent,{channels[0]},{channels[1]}\n' + ''.join(
                     f'{a},{w!r},{1 - w!r}\n' for a, w in zip(agents, weight)))
                 with open(tmp / 'train.csv', 'w') as out:
                     out.write(','.join(['agent', *channels, *(f'x{j}' for j in range(X.shape[1]))]) + '\n')
-                    for r in np.flatnonzero(fold != f):
+                    for r in np.flatnonzero((network == net) & (fold != f)):
                         out.write(','.join([agents[own[r]], *map(str, C[r]), *map(str, X[r])]) + '\n')
                 subprocess.run([program, 'fit', tmp / 'train.csv', '--channels', ','.join(channels), '--weights', tmp / 'prefs.csv',
                                 '--no-score', '--quiet', '--out', tmp / 'm'], check=True)
@@ -44,7 +44,7 @@ def main(program, folder):
             place = {a['name']: a for a in model['agents']}
             each = {k: [] for k in errors}
             for i, a in enumerate(agents):
-                rows = (own == i) & (fold == f)
+                rows = (own == i) & (network == net) & (fold == f)
                 w = np.array([weight[i], 1 - weight[i]])
                 y = C[rows] @ w
                 said = {'given': [c['x'] for c in place[a]['channels']], 'alone': place[a]['alone'],

@@ -1,7 +1,8 @@
 // Features for the real-world figure: LeNet-5, trained to tell characters apart on writers that are
 // not agents; the 84 numbers of its last hidden layer for the writers that are. Writes features.npy
-// and labels.csv (agent, two outcome channels, a fold), which `affpcl reproduce fig-real --data
-// DIR` reads.
+// and labels.csv (agent, two outcome channels, fold, network), which `affpcl reproduce fig-real
+// --data DIR` reads. Several networks are trained from different starts; their rows follow each
+// other, and the column `network` tells them apart.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -146,74 +147,112 @@ void write_npy(const std::filesystem::path& path, const torch::Tensor& matrix) {
   if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
+struct Options {
+  std::string images, labels, agent = "agent", label = "class", out;
+  int agents = 10, epochs = 12, networks = 3;
+  unsigned seed = 1;
+};
+
+// Every agent's rows dealt out to the folds at random, as evenly as possible.
+std::vector<int> deal_folds(const Images& data, const std::vector<std::int64_t>& own, int agents,
+                            std::mt19937& random) {
+  std::vector<int> fold(own.size());
+  for (int i = 0; i < agents; ++i) {
+    std::vector<std::size_t> rows;
+    for (std::size_t k = 0; k < own.size(); ++k)
+      if (data.agent[static_cast<std::size_t>(own[k])] == i) rows.push_back(k);
+    std::shuffle(rows.begin(), rows.end(), random);
+    for (std::size_t k = 0; k < rows.size(); ++k) fold[rows[k]] = static_cast<int>(k) % kFolds;
+  }
+  return fold;
+}
+
+// Features of the rows `own` by a network trained on `others`. One scale for all features: their
+// mean square on `others` is 1.
+torch::Tensor features_of(const Images& data, const std::vector<std::int64_t>& others,
+                          const std::vector<std::int64_t>& own, const Options& o, int network) {
+  const auto seed = o.seed + static_cast<unsigned>(network);
+  torch::manual_seed(seed);
+  std::mt19937 random(seed);
+  LeNet5 net(*std::max_element(data.labels.begin(), data.labels.end()) + 1);
+  fmt::print("network {} of {}\n", network + 1, o.networks);
+  train(net, data, others, o.epochs, random);
+  net.eval();
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor raw = net.features(data.pixels.index_select(0, torch::tensor(own)));
+  std::vector<std::int64_t> wanted;
+  for (std::int64_t r : own) wanted.push_back(data.labels[static_cast<std::size_t>(r)]);
+  const double right = net.last(raw).argmax(1).eq(torch::tensor(wanted)).sum().item<double>();
+  fmt::print("on the agents: {:.2f} % right\n", 100 * right / static_cast<double>(own.size()));
+  const torch::Tensor theirs = net.features(data.pixels.index_select(0, torch::tensor(others)));
+  return raw / theirs.square().mean().sqrt();
+}
+
+void write_labels(const std::filesystem::path& path, const Images& data,
+                  const std::vector<std::int64_t>& own, const std::vector<int>& fold) {
+  const std::int64_t classes = *std::max_element(data.labels.begin(), data.labels.end()) + 1;
+  std::ofstream table(path);
+  table << (classes <= 10 ? "agent,loop,curve,fold,network\n"
+                          : "agent,digit,curved_letter,fold,network\n");
+  for (std::size_t k = 0; k < fold.size(); ++k) {
+    const auto r = static_cast<std::size_t>(own[k % own.size()]);
+    const std::array<int, 2> c = channels(data.labels[r], classes);
+    table << fmt::format("{},{},{},{},{}\n", data.names[static_cast<std::size_t>(data.agent[r])],
+                         c[0], c[1], fold[k], k / own.size());
+  }
+  if (!table.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+void make_features(const Options& o) {
+  torch::set_num_threads(1);  // sums in one order: the same features every time
+  const Images data = read(o.images, o.labels, o.agent, o.label);
+  std::vector<std::int64_t> others, own;
+  for (std::size_t r = 0; r < data.agent.size(); ++r)
+    (data.agent[r] < o.agents ? own : others).push_back(static_cast<std::int64_t>(r));
+  if (others.empty())
+    throw BadInput(
+        fmt::format("all {} writers would be agents: none is left to train on", data.names.size()));
+  fmt::print("{} images of {} writers to train on, {} of {} agents\n", others.size(),
+             data.names.size() - static_cast<std::size_t>(o.agents), own.size(), o.agents);
+  std::mt19937 random(o.seed);
+  std::shuffle(own.begin(), own.end(), random);  // files are often in the order of the classes
+  std::stable_sort(own.begin(), own.end(), [&](std::int64_t a, std::int64_t b) {
+    return data.agent[static_cast<std::size_t>(a)] < data.agent[static_cast<std::size_t>(b)];
+  });
+  std::vector<torch::Tensor> all;
+  std::vector<int> fold;  // by network and row: every network has folds of its own
+  for (int network = 0; network < o.networks; ++network) {
+    all.push_back(features_of(data, others, own, o, network));
+    const std::vector<int> dealt = deal_folds(data, own, o.agents, random);
+    fold.insert(fold.end(), dealt.begin(), dealt.end());
+  }
+  std::filesystem::create_directories(o.out);
+  write_npy(std::filesystem::path(o.out) / "features.npy", torch::cat(all));
+  write_labels(std::filesystem::path(o.out) / "labels.csv", data, own, fold);
+  fmt::print("features.npy and labels.csv in {}\n", o.out);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
       "LeNet-5 features of handwritten characters, trained on writers that are not agents");
-  std::string images, labels, agent = "agent", label = "digit", out;
-  int agents = 10, epochs = 12;
-  unsigned seed = 1;
-  app.add_option("images", images, "28 x 28 images: idx, or LEAF json")->required();
-  app.add_option("--with", labels, "a CSV of the same rows with agent and class (LEAF needs none)");
-  app.add_option("--agent", agent, "the column that names the writer");
-  app.add_option("--class", label, "the column of the class, 0 to 9 or 0 to 61 (LEAF: y)");
-  app.add_option("--agents", agents, "so many writers are agents, the first ones")
+  Options o;
+  app.add_option("images", o.images, "28 x 28 images: idx, or LEAF json")->required();
+  app.add_option("--with", o.labels, "a CSV of the same rows with agent and class; not for LEAF");
+  app.add_option("--agent", o.agent, "the column that names the writer");
+  app.add_option("--class", o.label, "the column of the class, 0 to 9 or 0 to 61; LEAF: y");
+  app.add_option("--agents", o.agents, "so many writers are agents, the first ones")
       ->check(CLI::Range(1, 1000000));
-  app.add_option("--epochs", epochs, "of training")->check(CLI::Range(1, 1000));
-  app.add_option("--seed", seed, "of weights, order and folds");
-  app.add_option("--out", out, "folder for features.npy and labels.csv")->required();
-  app.footer(
-      "Example:\n  affpcl_features top60-images-idx3-ubyte --with top60-labels.csv --out features");
+  app.add_option("--epochs", o.epochs, "epochs of training")->check(CLI::Range(1, 1000));
+  app.add_option("--networks", o.networks, "networks, trained from different starts")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--seed", o.seed, "seed of weights, order and folds");
+  app.add_option("--out", o.out, "folder for features.npy and labels.csv")->required();
+  app.footer("Example:\n  affpcl_features images-idx3-ubyte --with labels.csv --out features");
   CLI11_PARSE(app, argc, argv);
   try {
-    torch::manual_seed(seed);
-    torch::set_num_threads(1);  // sums in one order: the same features every time
-    std::mt19937 random(seed);
-    const Images data = read(images, labels, agent, label);
-    std::vector<std::int64_t> others, own;
-    for (std::size_t r = 0; r < data.agent.size(); ++r)
-      (data.agent[r] < agents ? own : others).push_back(static_cast<std::int64_t>(r));
-    if (others.empty())
-      throw BadInput(fmt::format("all {} writers would be agents: none is left to train on",
-                                 data.names.size()));
-    const std::int64_t classes = *std::max_element(data.labels.begin(), data.labels.end()) + 1;
-    LeNet5 net(classes);
-    fmt::print("{} images of {} writers to train on, {} of {} agents\n", others.size(),
-               data.names.size() - static_cast<std::size_t>(agents), own.size(), agents);
-    train(net, data, others, epochs, random);
-    net.eval();
-    const torch::NoGradGuard no_gradients;
-    const torch::Tensor mine = data.pixels.index_select(0, torch::tensor(own));
-    const torch::Tensor raw = net.features(mine);
-    std::vector<std::int64_t> wanted;
-    for (std::int64_t r : own) wanted.push_back(data.labels[static_cast<std::size_t>(r)]);
-    const double right = net.last(raw).argmax(1).eq(torch::tensor(wanted)).sum().item<double>();
-    fmt::print("on the agents: {:.2f} % right\n", 100 * right / static_cast<double>(own.size()));
-
-    // One scale for all: on the writers trained on, the mean square of a feature is 1.
-    const torch::Tensor theirs = net.features(data.pixels.index_select(0, torch::tensor(others)));
-    const torch::Tensor features = raw / theirs.square().mean().sqrt();
-    std::filesystem::create_directories(out);
-    write_npy(std::filesystem::path(out) / "features.npy", features);
-    std::ofstream table(std::filesystem::path(out) / "labels.csv");
-    table << (classes <= 10 ? "agent,loop,curve,fold\n" : "agent,digit,curved,fold\n");
-    std::vector<int> fold(own.size());
-    for (int i = 0; i < agents; ++i) {  // within each agent, every fold as often as the others
-      std::vector<std::size_t> rows;
-      for (std::size_t k = 0; k < own.size(); ++k)
-        if (data.agent[static_cast<std::size_t>(own[k])] == i) rows.push_back(k);
-      std::shuffle(rows.begin(), rows.end(), random);
-      for (std::size_t k = 0; k < rows.size(); ++k) fold[rows[k]] = static_cast<int>(k) % kFolds;
-    }
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      const auto r = static_cast<std::size_t>(own[k]);
-      const std::array<int, 2> c = channels(data.labels[r], classes);
-      table << fmt::format("{},{},{},{}\n", data.names[static_cast<std::size_t>(data.agent[r])],
-                           c[0], c[1], fold[k]);
-    }
-    if (!table.flush()) throw std::runtime_error("cannot write " + out + "/labels.csv");
-    fmt::print("features.npy and labels.csv in {}\n", out);
+    make_features(o);
     return 0;
   } catch (const BadInput& e) {
     fmt::print(stderr, "affpcl_features: {}\n", e.what());
