@@ -136,12 +136,12 @@ def smooth(Z: Array) -> Array:
 
 
 @styled
-def pareto(result: Result, method: str = "affpcl", other: str = "independent") -> Figure:
-    """Contours of the ratio to learning alone over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto)."""
+def pareto(result: Result, method: str = "affpcl") -> Figure:
+    """Contours of the error over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto)."""
     delta = next(key for key in result.swept if key.endswith("delta_env"))
-    table = over(result, method, other)
+    table = result.summary.where(method=method)
     table["inverse"] = 1 / table["problem.agents"]
-    across, up, Z = grid(table, "inverse", delta, "ratio")
+    across, up, Z = grid(table, "inverse", delta, "mse_mean")
     fig, axes = panels(1, 1, (1.5 * PANEL[0], 1.5 * PANEL[1]))
     place = axes[0, 0]
     lines = place.contour(across, up, smooth(np.log10(Z)), levels=8, cmap="viridis")
@@ -149,7 +149,7 @@ def pareto(result: Result, method: str = "affpcl", other: str = "independent") -
     low, high = max(across[0], up[0]), min(across[-1], up[-1])
     place.plot([low, high], [low, high], ":", color="grey")
     place.set(xscale="log", yscale="log", xlabel="1 / number of agents", ylabel="delta",
-              title=f"error, {method} / {other}")
+              title=f"error of {method}")
     ticks = [0.02, 0.05, 0.1, 0.2, 0.5]
     for axis in (place.xaxis, place.yaxis):
         axis.set_ticks(ticks, [f"{v:g}" for v in ticks])

@@ -12,7 +12,8 @@ export function sweepFigure(result, state) {
   if (!dims.length) return null;
   const names = [...new Set(settings.flatMap((s) => s.methods.map((m) => m.name)))];
   const alone = settings.some((s) => s.methods.some((m) => m.vs_independent));
-  const view = { quantity: alone ? "vs_independent" : "mse", method: settings[0].headline?.method ?? names[0] };
+  // Contours over the number of agents are of the error itself, as in the paper's figure.
+  const view = { quantity: alone && !dims.some((d) => d.name === "problem.agents") ? "vs_independent" : "mse", method: settings[0].headline?.method ?? names[0] };
   const [x, y] = [...dims].sort((a, b) => b.values.length - a.values.length);
   const flat = Boolean(y && y.values.length > 1);
 
