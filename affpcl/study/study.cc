@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "affpcl/base/error.h"
-#include "affpcl/problem/catalogue.h"
 #include "affpcl/study/checkpoint.h"
 #include "affpcl/study/limits.h"
+#include "affpcl/study/replica.h"
 #include "affpcl/study/summarise.h"
 #include "affpcl/study/task.h"
 #include "affpcl/study/trace.h"
@@ -54,8 +54,7 @@ struct Collected {
 // A replicate under way.
 struct Running {
   std::size_t task;
-  std::unique_ptr<Problem> problem;
-  std::unique_ptr<Run> run;
+  Replica replica;
   std::int64_t steps = 0;
   std::vector<double> distance;  // of all agents, in the first process
 };
@@ -256,22 +255,23 @@ class Runner {
 
   // At most `left` steps; true at the end.
   bool advance(Running& r, std::int64_t& left) {
-    const std::int64_t every = std::max<std::int64_t>(1, r.steps / 50), before = r.run->step(),
+    Run& run = *r.replica.run;
+    const std::int64_t every = std::max<std::int64_t>(1, r.steps / 50), before = run.step(),
                        until = before + std::min(left, r.steps - before);
     const double cost_of_step = share_of_task(r, 1);
     std::int64_t told = before;
     const auto tell = [&] {
       const std::lock_guard lock(mutex_);
-      done_ += cost_of_step * static_cast<double>(r.run->step() - told);
-      told = r.run->step();
+      done_ += cost_of_step * static_cast<double>(run.step() - told);
+      told = run.step();
       if (options_.progress && processes_.first()) options_.progress(std::min(1.0, done_ / work_));
     };
-    r.run->advance(until, options_.stop, [&] {
-      if (r.run->step() - told >= every) tell();
+    run.advance(until, options_.stop, [&] {
+      if (run.step() - told >= every) tell();
     });
-    if (r.run->step() > told) tell();
-    left -= r.run->step() - before;
-    return r.run->done();
+    if (run.step() > told) tell();
+    left -= run.step() - before;
+    return run.done();
   }
 
   // After a wave: what is new goes to the first process, and into a checkpoint.
@@ -280,7 +280,7 @@ class Runner {
     if (saves)
       for (Worker& w : workers_)
         if (w.running) {
-          TaskState t{w.running->task, false, w.running->run->save()};
+          TaskState t{w.running->task, false, w.running->replica.run->save()};
           if (!first_is_there()) {
             news_.push_back(std::move(t));
           } else if (checkpoints_) {
@@ -349,70 +349,39 @@ class Runner {
     quota_ = static_cast<std::int64_t>(quota);
   }
 
-  std::unique_ptr<Problem> make_problem(std::size_t task) const {
-    const Spec& spec = spec_of(task);
+  // f(); what it refuses, it refuses of this study.
+  template <class F>
+  auto named(F f) const {
     try {
-      return problem_kind(spec.problem_kind)
-          .make(spec.problem, spec.run.seed, spec.redraw_system ? number_of(task) : 0);
+      return f();
     } catch (const BadInput& e) {
       throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
     }
-  }
-
-  std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) const {
-    std::vector<std::int64_t> agents = spec.run.curve_agents;
-    for (std::int64_t& a : agents) {
-      if (a >= n || a < -n)
-        throw BadInput(fmt::format("{}: run.curve_agents holds {}, but there are {} agents",
-                                   study_.name, a, n));
-      if (a < 0) a += n;
-    }
-    std::sort(agents.begin(), agents.end());
-    agents.erase(std::unique(agents.begin(), agents.end()), agents.end());
-    return agents;
   }
 
   std::unique_ptr<Running> begin(std::size_t task, Team& team) {
-    const Spec& spec = spec_of(task);
     auto r = std::make_unique<Running>();
     r->task = task;
-    r->steps = spec.run.steps;
-    r->problem = make_problem(task);
-    RunOptions run = spec.run;
-    run.replicate = number_of(task);
-    const std::int64_t n = r->problem->shape().agents;
-    run.curve_agents = curve_agents(spec, n);
-    std::vector<Method> methods;
-    for (const MethodSpec& m : spec.methods) {
-      Method method{m.name, method_kind(m.kind).make(m.values), m.period, m.batch, {}, m.last};
-      try {
-        method.step = step_sizes(spec, m, *r->problem);
-      } catch (const BadInput& e) {
-        throw BadInput(fmt::format("{}: method '{}': {}", study_.name, m.name, e.what()));
-      }
-      methods.push_back(std::move(method));
-    }
-    try {
-      r->run = std::make_unique<Run>(*r->problem, std::move(methods), run, team);
-    } catch (const BadInput& e) {
-      throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
-    }
-    if (team.processes().first()) r->distance = distances(*r->problem);
-    if (team.processes().count() > 1) r->problem->keep(r->run->first_block(), r->run->last_block());
-    if (trace_) trace_->follow(*r->run, run.replicate, n);
+    r->steps = spec_of(task).run.steps;
+    r->replica = named([&] { return make_replica(spec_of(task), number_of(task), team); });
+    const auto& [problem, run] = r->replica;
+    if (team.processes().first()) r->distance = distances(*problem);
+    if (team.processes().count() > 1) problem->keep(run->first_block(), run->last_block());
+    if (trace_) trace_->follow(*run, number_of(task), problem->shape().agents);
     if (const auto state = begun_.find(task); state != begun_.end()) {
-      r->run->load(state->second);
+      run->load(state->second);
       const std::lock_guard lock(mutex_);
-      done_ += share_of_task(*r, r->run->step());
+      done_ += share_of_task(*r, run->step());
     }
     return r;
   }
 
   Replicate outcome(Running& r) const {
-    return {r.run->finish(), r.run->step(), number_of(r.task), r.distance};
+    Run& run = *r.replica.run;
+    return {run.finish(), run.step(), number_of(r.task), r.distance};
   }
 
-  void describe(const Running& r) { describe(tasks_[r.task].first, *r.problem); }
+  void describe(const Running& r) { describe(tasks_[r.task].first, *r.replica.problem); }
   void describe(std::size_t setting, const Problem& problem) {
     if (described_[setting]) return;
     described_[setting] = {curve_agents(study_.settings[setting].spec, problem.shape().agents),
@@ -435,7 +404,8 @@ class Runner {
   void summarise(std::size_t setting) {
     if (!described_[setting])  // all its replicates were run elsewhere
       for (std::size_t t = 0; t < tasks_.size() && !described_[setting]; ++t)
-        if (tasks_[t].first == setting) describe(setting, *make_problem(t));
+        if (tasks_[t].first == setting)
+          describe(setting, *named([&] { return make_problem(spec_of(t), number_of(t)); }));
     std::vector<Replicate> replicates = std::move(collected_[setting].replicates);
     collected_[setting].replicates.clear();
     result_.settings[setting] =

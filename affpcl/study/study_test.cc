@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "affpcl/base/error.h"
-#include "affpcl/problem/catalogue.h"
 #include "affpcl/study/limits.h"
+#include "affpcl/study/replica.h"
 #include "affpcl/study/results.h"
 
 namespace affpcl {
@@ -56,21 +56,12 @@ std::string core(const Study& s, const StudyResult& r) {
   return j.dump() + curves_csv(r) + agents_csv(r);
 }
 
-// One replicate by hand, without run_study.
+// One replicate, without run_study.
 std::vector<Record> by_hand(const Spec& spec, std::uint32_t replicate) {
-  const auto problem = problem_kind(spec.problem_kind)
-                           .make(spec.problem, spec.run.seed, spec.redraw_system ? replicate : 0);
-  std::vector<Method> methods;
-  for (const MethodSpec& m : spec.methods)
-    methods.push_back({m.name, method_kind(m.kind).make(m.values), m.period, m.batch,
-                       step_sizes(spec, m, *problem)});
-  RunOptions o = spec.run;
-  o.replicate = replicate;
-  o.curve_agents = {0, problem->shape().agents - 1};
   const auto team = serial_team();
-  affpcl::Run loop(*problem, std::move(methods), o, *team);
-  loop.advance(o.steps);
-  return loop.finish();
+  const Replica one = make_replica(spec, replicate, *team);
+  one.run->advance(spec.run.steps);
+  return one.run->finish();
 }
 
 void expect_same(const Estimate& a, const Estimate& b) {
@@ -98,7 +89,7 @@ TEST(RunStudy, KnowsHowFarAgentsAreFromTheCentre) {
 
   const Study apart = study({"problem.delta_obj=0.5", "run.replicates=1"});
   const Spec& spec = apart.settings.front().spec;
-  const auto problem = problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
+  const auto problem = make_problem(spec, 0);
   const Truth& truth = *problem->truth();
   const StudyResult far = run(apart);
   ASSERT_EQ(far.settings.front().distance.size(), 6u);
@@ -437,21 +428,14 @@ TEST_F(StudyTrace, HasEveryIterateToFullPrecision) {
 
   // The last iterate of the second replicate, to the bit.
   const Spec& spec = s.settings.front().spec;
-  const auto problem = problem_kind("gaussian").make(spec.problem, 3, 1);
-  std::vector<Method> methods;
-  methods.push_back({"a", method_kind("affpcl").make(spec.methods[0].values), 1, 1,
-                     step_sizes(spec, spec.methods[0], *problem)});
-  RunOptions o = spec.run;
-  o.replicate = 1;
-  o.curve_agents = {};
   const auto team = serial_team();
-  affpcl::Run loop(*problem, std::move(methods), o, *team);
-  loop.advance(6);
+  const Replica second = make_replica(spec, 1, *team);
+  second.run->advance(6);
   int found = 0;
   for (const Row& row : rows)
     if (row[0] == "affpcl" && row[1] == "1" && row[2] == "6" && row[3] == "x") {
       EXPECT_EQ(std::strtod(row[6].c_str(), nullptr),
-                loop.solution(0, std::stoi(row[4]), std::stoi(row[5])));
+                second.run->solution(0, std::stoi(row[4]), std::stoi(row[5])));
       ++found;
     }
   EXPECT_EQ(found, 12);

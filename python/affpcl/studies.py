@@ -134,7 +134,10 @@ def reproduce(study: str, *, set: Mapping[str, Any] | None = None, threads: int 
 
 
 class Replicate:
-    """One replicate of a setting, step by step: to look inside, or to save it and go on later."""
+    """One replicate of a setting, step by step: to look inside, or to save it and go on later.
+
+    number: as results number replicates; a study's first one is run.first.
+    """
 
     def __init__(self, spec: Spec, *, number: int = 0, threads: int = 1) -> None:
         self._replicate = _core.Replicate(*read_spec(spec), number, threads)

@@ -19,7 +19,7 @@
 #include "affpcl/algorithm/local_steps.h"
 #include "affpcl/base/error.h"
 #include "affpcl/problem/catalogue.h"
-#include "affpcl/runtime/run.h"
+#include "affpcl/study/replica.h"
 #include "python/core/core.h"
 #include "python/core/views.h"
 
@@ -471,48 +471,43 @@ class Replicate {
       throw BadInput(fmt::format("{}: a replicate is of one setting, but the sweep has {}", name,
                                  study.settings.size()));
     const Spec& spec = study.settings[0].spec;
-    problem_ = problem_kind(spec.problem_kind)
-                   .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
-    std::vector<Method> all;
-    for (const MethodSpec& m : spec.methods) {
-      all.push_back({m.name, method_kind(m.kind).make(m.values), m.period, m.batch,
-                     step_sizes(spec, m, *problem_)});
-      names_.push_back(m.name);
+    for (const MethodSpec& m : spec.methods) names_.push_back(m.name);
+    try {
+      replica_ = make_replica(spec, number, *team_);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{}: {}", name, e.what()));
     }
-    RunOptions options = spec.run;
-    options.replicate = number;
-    options.curve_agents.clear();
-    run_ = std::make_unique<Run>(*problem_, std::move(all), options, *team_);
   }
 
   void advance(std::int64_t until) {
     interruptible([&](const std::atomic<bool>& stop) {
-      run_->advance(until, &stop);
+      replica_.run->advance(until, &stop);
       return 0;
     });
   }
-  std::int64_t step() const { return run_->step(); }
+  std::int64_t step() const { return replica_.run->step(); }
   const std::vector<std::string>& names() const { return names_; }
 
   Numbers solution(const std::string& method) const {
     const std::size_t m = at(method);
-    const std::size_t shape[] = {static_cast<std::size_t>(problem_->shape().agents),
-                                 static_cast<std::size_t>(run_->dimension())};
+    const std::size_t shape[] = {static_cast<std::size_t>(replica_.problem->shape().agents),
+                                 static_cast<std::size_t>(replica_.run->dimension())};
     std::vector<double> x(shape[0] * shape[1]);
     for (std::size_t i = 0; i < shape[0]; ++i)
       for (std::size_t r = 0; r < shape[1]; ++r)
-        x[i * shape[1] + r] = run_->solution(m, static_cast<std::int64_t>(i), static_cast<int>(r));
+        x[i * shape[1] + r] =
+            replica_.run->solution(m, static_cast<std::int64_t>(i), static_cast<int>(r));
     return to_numpy(std::move(x), shape);
   }
   Numbers curve(const std::string& method) {
-    return to_numpy(std::vector<double>(run_->finish()[at(method)].curve));
+    return to_numpy(std::vector<double>(replica_.run->finish()[at(method)].curve));
   }
   std::pair<std::int64_t, std::vector<std::vector<double>>> save() {
-    RunState state = run_->save();
+    RunState state = replica_.run->save();
     return {state.step, std::move(state.numbers)};
   }
   void load(const std::pair<std::int64_t, std::vector<std::vector<double>>>& state) {
-    run_->load({state.first, state.second});
+    replica_.run->load({state.first, state.second});
   }
 
  private:
@@ -523,9 +518,8 @@ class Replicate {
     throw BadInput(fmt::format("the run has no method '{}'{}", method, hint(method, known)));
   }
   std::unique_ptr<Team> team_;
-  std::unique_ptr<Problem> problem_;
   std::vector<std::string> names_;
-  std::unique_ptr<Run> run_;
+  Replica replica_;
 };
 
 }  // namespace

@@ -93,6 +93,21 @@ def test_replicates_step_by_step(result):
         affpcl.Replicate(SPEC)
 
 
+def test_a_replicate_is_the_studys():
+    """All that a spec says of a run holds for one replicate: 70 samples in steps of 32 are 32, 32 and 6."""
+    spec = {"problem": {"kind": "gaussian", "agents": 6, "dim": 3, "redraw": "samples"},
+            "run": {"steps": 9, "replicates": 1, "first": 2, "step_size": 0.01, "curve_agents": [0, -1]},
+            "method": [{"kind": "fedavg", "samples": 70, "batch": 32, "step_size": 0.02}, {"kind": "independent"}]}
+    curves = affpcl.run(spec).curves
+    replicate = affpcl.Replicate(spec, number=2)
+    replicate.advance(9)
+    for method in ("fedavg", "independent"):
+        want = curves.at({"method": method, "agent": -1})["mse_mean"]
+        assert replicate.curve(method).tolist() == want.tolist()
+    with pytest.raises(ValueError, match="spec: problem.agents = 3000000000 would need about"):
+        affpcl.Replicate({**spec, "problem": {"kind": "gaussian", "agents": 3_000_000_000}})
+
+
 def test_other_threads_run_meanwhile():
     """The GIL is free while the engine computes."""
     ticks = []

@@ -1,0 +1,60 @@
+#include "affpcl/study/replica.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "affpcl/base/error.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/study/limits.h"
+
+namespace affpcl {
+namespace {
+
+Method make_method(const Spec& spec, const MethodSpec& m, const Problem& problem) {
+  try {
+    return {.name = m.name,
+            .algorithm = method_kind(m.kind).make(m.values),
+            .period = m.period,
+            .batch = m.batch,
+            .step = step_sizes(spec, m, problem),
+            .last = m.last};
+  } catch (const BadInput& e) {
+    throw BadInput(fmt::format("method '{}': {}", m.name, e.what()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number) {
+  return problem_kind(spec.problem_kind)
+      .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+}
+
+std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) {
+  std::vector<std::int64_t> agents = spec.run.curve_agents;
+  for (std::int64_t& a : agents) {
+    if (a >= n || a < -n)
+      throw BadInput(fmt::format("run.curve_agents holds {}, but there are {} agents", a, n));
+    if (a < 0) a += n;
+  }
+  std::sort(agents.begin(), agents.end());
+  agents.erase(std::unique(agents.begin(), agents.end()), agents.end());
+  return agents;
+}
+
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
+  refuse_too_large(spec);
+  Replica r;
+  r.problem = make_problem(spec, number);
+  RunOptions options = spec.run;
+  options.replicate = number;
+  options.curve_agents = curve_agents(spec, r.problem->shape().agents);
+  std::vector<Method> methods;
+  for (const MethodSpec& m : spec.methods) methods.push_back(make_method(spec, m, *r.problem));
+  r.run = std::make_unique<Run>(*r.problem, std::move(methods), std::move(options), team);
+  return r;
+}
+
+}  // namespace affpcl

@@ -1,0 +1,29 @@
+// One replicate of a setting: its problem, and the run of all its methods. Studies, the Python
+// package and tests make it here, so that a spec is the same run everywhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "affpcl/problem/problem.h"
+#include "affpcl/runtime/run.h"
+#include "affpcl/study/spec.h"
+
+namespace affpcl {
+
+struct Replica {
+  std::unique_ptr<Problem> problem;
+  std::unique_ptr<Run> run;  // on the problem
+};
+
+// `number` is what results call the replicate; a study counts from Spec::first. BadInput where the
+// problem, the methods and the run do not fit together, or not into memory.
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team);
+
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number);
+
+// The agents whose own curves are kept, in order, each once; -1 is the last of `agents`.
+std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t agents);
+
+}  // namespace affpcl
