@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the shape of the source tree: who includes whom, and that the library is silent.
+"""Checks the shape of the source tree: who includes whom, that the library is silent, that a class has one definition.
 
 usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
        layers.py --self-test   plants one violation of each kind in a temporary tree and sees that it is reported
@@ -8,6 +8,8 @@ usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
 2. Nothing under affpcl/ includes cli/, examples/, bench/ or python/; only tests include tests/.
 3. Public headers (affpcl/**/*.h except *-inl.h and *_test.h) include the standard library and affpcl headers, no more.
 4. Library code neither prints nor ends the process.
+5. No two files define a class of the same name outside anonymous namespaces. Where both were linked into one program,
+   the linker would keep one of two destructors, say, and use it for both.
 """
 import pathlib
 import re
@@ -16,6 +18,7 @@ import tempfile
 
 LAYERS = "base math random data problem density algorithm runtime fit study".split()
 OUTSIDE = ("cli", "examples", "bench", "python")
+FOLDERS = ("affpcl", *OUTSIDE, "tests", "tools")
 
 STANDARD = set("""
     algorithm any array atomic barrier bit bitset charconv chrono codecvt compare complex concepts condition_variable
@@ -43,6 +46,13 @@ TOKEN = re.compile(r"""
   | "(?:\\.|[^"\\\n])*" | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'  # strings, characters (not digit separators)
 """, re.S | re.X)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|"[^"\n]+")', re.M)
+
+# What opens and closes scopes, and the definitions of classes; comments and strings must be blank.
+SCOPE = re.compile(r"""
+    (?P<namespace>\bnamespace\b[^;{}()=]*)\{ | (?P<open>\{) | (?P<close>\})
+  | \b(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\([^)]*\)\s*)?(?P<name>[A-Za-z_]\w*)
+    (?=\s*(?:final\b\s*)?(?::(?!:)[^;{}()]*)?\{)
+""", re.X)
 
 
 def blank(text, strings):
@@ -94,6 +104,31 @@ def check_include(path, name, quoted):
     return None
 
 
+def classes(text):
+    """(qualified name, line) of every class that text defines at namespace scope, outside anonymous namespaces."""
+    scopes = []  # a namespace's name ('' of an anonymous one); None: a class or a function
+    for match in SCOPE.finditer(text):
+        if match["namespace"] is not None:
+            scopes.append(match["namespace"].split()[-1] if match["namespace"].split()[1:] else "")
+        elif match["open"]:
+            scopes.append(None)
+        elif match["close"]:
+            del scopes[-1:]
+        elif all(scopes):
+            yield "::".join([*scopes, match["name"]]), line_of(text, match.start("name"))
+
+
+def check_classes(root):
+    """Classes that are defined twice, as 'path:line: why'."""
+    first, found = {}, []
+    for file in sorted(f for folder in FOLDERS for f in (root / folder).rglob("*") if f.suffix in (".h", ".cc")):
+        path = file.relative_to(root).as_posix()
+        for name, line in classes(blank(file.read_text(encoding="utf-8"), strings=True)):
+            if first.setdefault(name, path) != path:
+                found.append(f"{path}:{line}: {name} is defined in {first[name]} too")
+    return found
+
+
 def check(root):
     """All violations below root, as 'path:line: why'."""
     found = []
@@ -117,7 +152,7 @@ def check(root):
                 for match in pattern.finditer(text):
                     token = match.group().strip()
                     found.append(f"{path}:{line_of(text, match.start())}: library code {what}: {token}")
-    return found, len(files)
+    return found + check_classes(root), len(files)
 
 
 def self_test():
@@ -134,6 +169,11 @@ def self_test():
         "affpcl/math/a_bench.cc": "#include <benchmark/benchmark.h>\n",
         "affpcl/study/s.cc": '#include "affpcl/fit/f.h"\n#include "affpcl/base/error.h"\n',
         "affpcl/affpcl.h": '#include "affpcl/study/s.h"\n',
+        "affpcl/math/once.h": "namespace affpcl {\nclass Once;\nstruct Once { void f() { struct In {}; } };\n"
+                              "template <class T> struct Shape final : Once {};\n}\n",
+        "affpcl/math/hidden.cc": "namespace affpcl {\nnamespace {\nstruct Once { int x; };\n}\n"
+                                 "struct Other { struct Once {}; struct In {}; };\nOnce* f(struct Once& once) { return {}; }\n}\n",
+        "affpcl/math/elsewhere.cc": 'namespace affpcl::cli { struct Once {}; } // struct Other {}\nauto s = "struct Other {";\n',
     }
     bad = {
         "affpcl/math/up.h": '#include "affpcl/random/streams.h"\n',
@@ -155,6 +195,9 @@ def self_test():
              'void f() { std::printf("x"); }', 'void f() { std::fprintf(stderr, "x"); }', 'void f() { fmt::print("x"); }',
              "void f() { std::abort(); }", "void f() { exit(1); }", "void f() { std::exit (1); }",
              "void f() { std::terminate(); }", "#include <iostream>"))},
+        "affpcl/math/twice.cc": "namespace affpcl {\nnamespace { int x; }\nclass Once final : public std::vector<int> {};\n}\n",
+        "tests/twice_test.cc": "namespace affpcl { template <class T>\nstruct Shape {}; }\n",
+        "python/core/twice.cc": "namespace affpcl { enum class Other : int { kA }; }\n",
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
     }
     with tempfile.TemporaryDirectory() as root:

@@ -24,7 +24,7 @@ Vector mean_of(const Gaussian& g, std::int64_t agent) {
 Matrix A_at(const Gaussian& g, const Vector& s) {
   const int d = g.shape().d;
   Matrix A(d, d);
-  const Rows state(d), y(d);
+  const BlockRows state(d), y(d);
   state.set(0, s);
   for (int c = 0; c < d; ++c) {
     g.apply({0, 1}, state.in(), shared(Vector::Unit(d, c)), y.out());
@@ -134,7 +134,7 @@ TEST(Gaussian, DrawsAreTheMeanPlusTheStream) {
   const Key key{9, 2, 5};
   for (std::int64_t b = 0; b < 2; ++b) {
     const Agents world{lanes_of(b, 70), nullptr};
-    const Rows s(3);
+    const BlockRows s(3);
     g.draw({key, {}}, world, s.out());
     for (int l = 0; l < world.lanes.count; ++l) {
       const std::int64_t i = world.lanes.first + l;
@@ -155,14 +155,14 @@ TEST(Gaussian, MeansAreTheAveragesOfTheSamples) {
     for (int r = 0; r < d; ++r) x(r) = std::cos(1.7 * r) - 0.3;
     for (std::int64_t b = 0; b < blocks_of(c.agents); ++b) {
       const Lanes lanes = lanes_of(b, c.agents);
-      const Rows own(d);  // the same x in every lane, once as a shared column, once not
+      const BlockRows own(d);  // the same x in every lane, once as a shared column, once not
       copy(shared(x), own.out());
-      const Rows Ax(d), bbar(d), bhat(d), Ax_own(d);
+      const BlockRows Ax(d), bbar(d), bhat(d), Ax_own(d);
       g.mean_apply(lanes, shared(x), Ax.out());
       g.mean_apply(lanes, own.in(), Ax_own.out());
       g.mean_objective(lanes, bbar.out());
       g.mean_Phi(lanes, shared(x), bhat.out());
-      const Rows s(d), y(d), sumA(d), sumb(d), sumPhi(d);
+      const BlockRows s(d), y(d), sumA(d), sumb(d), sumPhi(d);
       for (int point = 0; point < 2 * d; ++point) {
         for (int l = 0; l < lanes.count; ++l)
           s.set(l, sigma_points(mean_of(g, lanes.first + l))[static_cast<std::size_t>(point)]);
@@ -191,7 +191,7 @@ TEST(Gaussian, TruthIsADirectSolve) {
     const Matrix I = Matrix::Identity(d, d), A_base = A_at(g, Vector::Zero(d));
     // Phi_base from Phi() at s = 0.
     Matrix Phi_base(d, d);
-    const Rows zero(d), y(d);
+    const BlockRows zero(d), y(d);
     for (int k = 0; k < d; ++k) {
       g.Phi({0, 1}, zero.in(), shared(Vector::Unit(d, k)), y.out());
       Phi_base.col(k) = y.lane(0);
@@ -218,7 +218,7 @@ TEST(Gaussian, TruthIsADirectSolve) {
 
 TEST(Gaussian, ErrorIsTheSquaredDistanceToTheTruth) {
   const Gaussian g({.agents = 3, .dim = 2}, 1, 0);
-  const Rows x(2), e(1);
+  const BlockRows x(2), e(1);
   copy(g.truth()->x.block(0)[Field{0, 2}], x.out());
   x.out().row(0)[1] += 3;
   x.out().row(1)[1] += 4;
@@ -230,10 +230,10 @@ TEST(Gaussian, ErrorIsTheSquaredDistanceToTheTruth) {
 
 TEST(Gaussian, KnownIsTheMeanOfAllObjectives) {
   const Gaussian g({.agents = 70, .dim = 3, .delta_obj = 1}, 2, 0);
-  const Rows s(3), b0(3), b(3);
+  const BlockRows s(3), b0(3), b(3);
   for (int l = 0; l < kLanes; ++l) s.set(l, Vector::Constant(3, 0.1 * l));
   g.known({0, kLanes}, s.in(), b0.out());
-  const Rows sum(3);
+  const BlockRows sum(3);
   for (std::int64_t j = 0; j < 70; ++j) {
     g.Phi({0, kLanes}, s.in(), shared(vector(g.theta(j))), b.out());
     add_scaled(sum.out(), 1.0 / 70, b.in());
@@ -243,7 +243,7 @@ TEST(Gaussian, KnownIsTheMeanOfAllObjectives) {
 
 TEST(Gaussian, CoeIsTheResidual) {
   const Gaussian g({.agents = 4, .dim = 3}, 2, 0);
-  const Rows s(3), b(3), bhat(3), got(3);
+  const BlockRows s(3), b(3), bhat(3), got(3);
   g.draw({{1, 0, 0}, {}}, {{0, 4}, nullptr}, s.out());
   const Vector theta = Vector::Constant(3, 0.5);
   g.objective({0, 4}, s.in(), b.out());
@@ -345,7 +345,7 @@ struct Samples {
       for (int l = 0; l < lanes.count; ++l) each.push_back(blocks.back().lane(l));
     }
   }
-  std::vector<Rows> blocks;
+  std::vector<BlockRows> blocks;
   std::vector<Vector> each;
 };
 
@@ -356,7 +356,7 @@ Matrix ratios(const Gaussian& g, const Samples& samples) {
   Matrix rho(n, n);
   Scratch scratch;
   for (std::int64_t j = 0; j < n; ++j) {
-    const Rows direction(1), corrected(1);
+    const BlockRows direction(1), corrected(1);
     direction.out().row(0)[j % kLanes] = 1;
     std::vector<double> M(static_cast<std::size_t>(densities.p()));
     scratch.clear();
@@ -429,7 +429,7 @@ TEST(GaussianDensities, SumsOverAllSamplesEqualTheBruteForce) {
     Matrix G(c.n, rows);
     for (std::int64_t b = 0; b < blocks_of(c.n); ++b) {
       const Lanes lanes = lanes_of(b, c.n);
-      const Rows direction(rows);
+      const BlockRows direction(rows);
       fill(direction.out(), std::nan(""));  // padding must not leak
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < rows; ++r)
@@ -443,7 +443,7 @@ TEST(GaussianDensities, SumsOverAllSamplesEqualTheBruteForce) {
     const Matrix want = rho * G, size = rho * G.cwiseAbs();
     for (std::int64_t b = 0; b < blocks_of(c.n); ++b) {
       const Lanes lanes = lanes_of(b, c.n);
-      const Rows got(rows);
+      const BlockRows got(rows);
       densities.correct(lanes, M.data(), got.out());
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < rows; ++r)
@@ -457,7 +457,7 @@ TEST(GaussianDensities, ASharedDirectionIsEveryAgents) {
   const Gaussian g({.agents = 5, .dim = 2}, 34, 0);
   const Samples samples(g, 0);
   const double column[] = {2, -3};
-  const Rows own(2);
+  const BlockRows own(2);
   copy(In{column, 2, 1}, own.out());
   Scratch scratch;
   std::vector<double> a(10), b(10);
@@ -476,7 +476,7 @@ TEST(GaussianDensities, OwnIsTheRatioAtTheAgentsOwnSample) {
     Scratch scratch;
     for (std::int64_t b = 0; b < blocks_of(c.n); ++b) {
       const Lanes lanes = lanes_of(b, c.n);
-      const Rows got(1);
+      const BlockRows got(1);
       scratch.clear();
       g.densities()->own(lanes, samples.blocks[static_cast<std::size_t>(b)].in(), scratch,
                          got.out());

@@ -96,7 +96,7 @@ TEST(LeastSquares, DrawsAreTheModelAtTheStreamsNormals) {
     const int rows = c.dim + c.channels + 1;
     for (std::int64_t b = 0; b < blocks_of(c.agents); ++b) {
       const Lanes lanes = lanes_of(b, c.agents);
-      const Rows s(rows);
+      const BlockRows s(rows);
       p.draw({key, {}}, {lanes, nullptr}, s.out());
       for (int l = 0; l < lanes.count; ++l) {
         Vector z(rows);
@@ -132,7 +132,7 @@ TEST(LeastSquares, SamplesMeanWhatTheySay) {
     const int d = c.dim, k = p.shape().k;
     ASSERT_EQ(k, c.Phi == Form::kChannels ? c.channels : d);
     const Lanes lanes = lanes_of(0, c.agents);
-    const Rows s(d + c.channels + 1), Ax(d), b(d), bhat(d), b0(d), g(k);
+    const BlockRows s(d + c.channels + 1), Ax(d), b(d), bhat(d), b0(d), g(k);
     p.draw({{1, 0, 0}, {}}, {lanes, nullptr}, s.out());
     const Vector x = waves(d, 0), theta = waves(k, 1);
     p.apply(lanes, s.in(), shared(x), Ax.out());
@@ -177,14 +177,14 @@ TEST(LeastSquares, MeansAreTheIntegralsOfTheSamples) {
     const Vector x = waves(d, 0), theta = waves(k, 1);
     for (std::int64_t block = 0; block < blocks_of(c.agents); ++block) {
       const Lanes lanes = lanes_of(block, c.agents);
-      const Rows Ax(d), b(d), bhat(d), g(k), own(d), Aown(d);
+      const BlockRows Ax(d), b(d), bhat(d), g(k), own(d), Aown(d);
       copy(shared(x), own.out());
       p.mean_apply(lanes, shared(x), Ax.out());
       p.mean_apply(lanes, own.in(), Aown.out());
       p.mean_objective(lanes, b.out());
       p.mean_Phi(lanes, shared(theta), bhat.out());
       p.mean_coe(lanes, shared(theta), g.out());
-      const Rows s(rows), y(d), yhat(d), yg(k), sumA(d), sumb(d), sumPhi(d), sumg(k);
+      const BlockRows s(rows), y(d), yhat(d), yg(k), sumA(d), sumb(d), sumPhi(d), sumg(k);
       quadrature(rows, [&](double w, const Vector& z) {
         for (int l = 0; l < lanes.count; ++l) s.set(l, sample(p, lanes.first + l, z));
         p.apply(lanes, s.in(), shared(x), y.out());
@@ -214,8 +214,8 @@ TEST(LeastSquares, MeansAreTheAveragesOfDraws) {
   const int d = 5, k = 3, draws = 40000, checks = 3 * d + k;
   const Lanes lanes{0, 8};
   const Vector x = waves(d, 0), theta = waves(k, 1);
-  const Rows s(d + k + 1), y(checks), sum(checks), square(checks), want(checks);
-  const auto part = [](const Rows& rows, int first, int count) {
+  const BlockRows s(d + k + 1), y(checks), sum(checks), square(checks), want(checks);
+  const auto part = [](const BlockRows& rows, int first, int count) {
     return Out{rows.out().row(first), count};
   };
   p.mean_apply(lanes, shared(x), part(want, 0, d));
@@ -251,7 +251,7 @@ TEST(LeastSquares, TruthSolvesItsEquations) {
     Vector central = Vector::Zero(d), objective = Vector::Zero(k);
     for (std::int64_t block = 0; block < blocks_of(c.agents); ++block) {
       const Lanes lanes = lanes_of(block, c.agents);
-      const Rows Ax(d), b(d), Axc(d), g(k);
+      const BlockRows Ax(d), b(d), Axc(d), g(k);
       p.mean_apply(lanes, truth.x.block(block)[Field{0, d}], Ax.out());
       p.mean_apply(lanes, {truth.xc.data(), d, 1}, Axc.out());
       p.mean_objective(lanes, b.out());
@@ -291,7 +291,7 @@ TEST(LeastSquares, BoundsAreTheLargestMeanSquares) {
     const LeastSquares p(c, 21, 0);
     const int d = c.dim, k = p.shape().k, normals = d + c.channels + 1;
     double largest_A = 0, largest_Phi = 0;
-    const Rows s(normals), zero(d), y(d), g(k);
+    const BlockRows s(normals), zero(d), y(d), g(k);
     for (std::int64_t i = 0; i < std::min<std::int64_t>(c.agents, 5); ++i) {
       Matrix A2 = Matrix::Zero(d, d), Phi2 = Matrix::Zero(k, k);
       quadrature(normals - 1, [&](double w, const Vector& z) {
@@ -331,7 +331,7 @@ TEST(LeastSquares, BoundsAreTheLargestMeanSquares) {
 TEST(LeastSquares, KnownIsTheMeanOfAllObjectives) {
   const LeastSquares p({.agents = 9, .Phi = Form::kIdentity}, 2, 0);
   const Lanes lanes{0, 9};
-  const Rows s(9), b0(5), b(5), relabelled(9), sum(5);
+  const BlockRows s(9), b0(5), b(5), relabelled(9), sum(5);
   p.draw({{1, 0, 0}, {}}, {lanes, nullptr}, s.out());
   p.known(lanes, s.in(), b0.out());
   for (std::int64_t j = 0; j < 9; ++j) {  // everybody's sample with agent j's label

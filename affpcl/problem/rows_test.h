@@ -8,8 +8,8 @@
 
 namespace affpcl {
 
-struct Rows {  // rows x 64 numbers
-  explicit Rows(int n) : rows(n), data(static_cast<std::size_t>(n) * kLanes) {}
+struct BlockRows {  // rows x 64 numbers
+  explicit BlockRows(int n) : rows(n), data(static_cast<std::size_t>(n) * kLanes) {}
   Out out() const { return {data.data(), rows}; }
   In in() const { return out(); }
   double operator()(int r, int l) const { return out().row(r)[l]; }

@@ -46,8 +46,8 @@ Numbers visited(const Mdp& mdp, const Numbers& pi) {
   for (int c = 0; c < kS * kA; ++c) out.push_back(law[at(c / kA)] * pi[at(c)]);
   return out;
 }
-Rows some_x(double scale = 1) {
-  Rows x(kD);
+BlockRows some_x(double scale = 1) {
+  BlockRows x(kD);
   for (int r = 0; r < kD; ++r)
     for (int l = 0; l < 3; ++l) x.out().row(r)[l] = scale * std::sin(1 + r + 3.0 * l);
   return x;
@@ -61,9 +61,9 @@ Vector solution(const Sarsa& p, int i) {
 // A sample's rows: state, action, next, uniform, reward.
 TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
   const Sarsa p(kSmall, 1, 0);
-  const Rows x = some_x(), Ax(kD), b(kD);
+  const BlockRows x = some_x(), Ax(kD), b(kD);
   const Buffer memory(2 * kLanes);
-  Rows before(5), now(5);
+  BlockRows before(5), now(5);
   for (std::uint32_t step = 0; step < 200; ++step) {
     p.draw({{1, 0, step}, x.out()}, {kAll, memory.data()}, now.out());
     for (int l = 0; l < 3 && step > 0; ++l) {
@@ -84,8 +84,8 @@ TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
 // The centre's iterate takes the action of the central policy, by the agent's own uniform.
 TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
   const Sarsa p(kSmall, 1, 0);
-  Rows s(5);
-  const Rows Ax(kD);
+  BlockRows s(5);
+  const BlockRows Ax(kD);
   const Numbers xc = {3, -2, 1, 4, -3};
   const Vector x = Eigen::Map<const Vector>(xc.data(), kD);
   const Numbers pi = policy(p, x);
@@ -108,7 +108,7 @@ TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
   const Occupancy& exact = *p.occupancy(true);
   ASSERT_EQ(exact.cells(), kS * kA * kS);
   EXPECT_EQ(exact.counted(), 0);
-  const Rows x = some_x(3), q(exact.cells());
+  const BlockRows x = some_x(3), q(exact.cells());
   Scratch scratch;
   exact.law(kAll, x.out(), {}, scratch, q.out());
   for (int l = 0; l < 3; ++l) {
@@ -122,7 +122,7 @@ TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
     EXPECT_NEAR(sum, 1, 1e-13);
   }
   // And a sample's cell is its (o, a, o').
-  Rows s(5), cell(1);
+  BlockRows s(5), cell(1);
   for (int l = 0; l < 3; ++l) s.out().row(0)[l] = 2, s.out().row(1)[l] = 1, s.out().row(2)[l] = l;
   exact.cell(kAll, s.out(), cell.out());
   for (int l = 0; l < 3; ++l) EXPECT_EQ(cell(0, l), (2 * kA + 1) * kS + l);
@@ -134,7 +134,7 @@ TEST(Sarsa, CountedOccupancyIsVisitsTimesThePolicy) {
   const Occupancy& counted = *p.occupancy(false);
   ASSERT_EQ(counted.cells(), kS * kA);
   ASSERT_EQ(counted.counted(), kS);
-  const Rows x = some_x(3), q(counted.cells()), visits(kS);
+  const BlockRows x = some_x(3), q(counted.cells()), visits(kS);
   for (int o = 0; o < kS; ++o)
     for (int l = 0; l < 3; ++l) visits.out().row(o)[l] = 10 * l + o;
   Scratch scratch;
@@ -183,7 +183,7 @@ TEST(Sarsa, ThreeErrors) {
   };
   const Sarsa fp(config(Sarsa::Error::kThetaFp), 4, 0), q(config(Sarsa::Error::kThetaQ), 4, 0),
       star(config(Sarsa::Error::kQStar), 4, 0);
-  const Rows x = some_x(), rows(3), one(1);
+  const BlockRows x = some_x(), rows(3), one(1);
   EXPECT_EQ(fp.more_errors(), (std::vector<std::string>{"theta_fp", "theta_q", "q_star"}));
   fp.more_errors(kAll, x.out(), rows.out());
   const Basis basis{kS * kA, kD, fp.features()};

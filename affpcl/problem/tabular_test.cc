@@ -250,7 +250,7 @@ TEST(Tabular, SamplesFollowTheAgentsLaw) {
   const FiniteSystem& f = t.system();
   constexpr std::uint32_t kDraws = 4000;
   Matrix seen = Matrix::Zero(4, 5);
-  const Rows s(1);
+  const BlockRows s(1);
   for (std::uint32_t step = 0; step < kDraws; ++step) {
     t.draw({{3, 0, step}, {}}, {{0, 4}, nullptr}, s.out());
     for (int i = 0; i < 4; ++i) ++seen(i, static_cast<Eigen::Index>(s.in().at(0, i)));
@@ -270,7 +270,7 @@ TEST(Tabular, AFixedOrderOfStatesIsFollowed) {
   for (int i = 0; i < 15; ++i) f.order.push_back(i * 7 % 4);
   const Tabular t(f, Tabular::Coe::kAuto);
   EXPECT_EQ(t.most_samples(), 5);
-  const Rows s(1);
+  const BlockRows s(1);
   for (std::uint32_t step = 0; step < 5; ++step) {
     t.draw({{1, 0, step}, {}}, {{0, 3}, nullptr}, s.out());
     for (int i = 0; i < 3; ++i)
@@ -285,7 +285,7 @@ TEST(Tabular, EverySampleHasItsMatrices) {
     const Tabular t(f, Tabular::Coe::kAuto);
     for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
       const Lanes lanes = lanes_of(blk, f.agents);
-      const Rows s(1), x(f.d), th(f.k), y(f.d), psi(f.p), cell(1), g(f.k), bhat(f.d), own(f.d);
+      const BlockRows s(1), x(f.d), th(f.k), y(f.d), psi(f.p), cell(1), g(f.k), bhat(f.d), own(f.d);
       for (int l = 0; l < lanes.count; ++l) {
         s.out().row(0)[l] = (l * 5 + 1) % f.states;
         for (int r = 0; r < f.d; ++r) x.out().row(r)[l] = std::sin(l + r);
@@ -338,7 +338,7 @@ TEST(Tabular, MeansAreSumsOverTheStates) {
     for (int r = 0; r < f.k; ++r) th(r) = std::cos(r + 1.0);
     for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
       const Lanes lanes = lanes_of(blk, f.agents);
-      const Rows Ax(f.d), bbar(f.d), bhat(f.d), g(f.k);
+      const BlockRows Ax(f.d), bbar(f.d), bhat(f.d), g(f.k);
       t.mean_apply(lanes, shared(x), Ax.out());
       t.mean_objective(lanes, bbar.out());
       if (f.k > 0) t.mean_Phi(lanes, shared(th), bhat.out());
@@ -398,7 +398,7 @@ TEST(Tabular, TruthSolvesItsSystems) {
 TEST(Tabular, CoeIsWhatWasAskedFor) {
   const FiniteSystem square = arbitrary(3, 4, 2, 2, false, 1),
                      tall = arbitrary(3, 4, 3, 2, false, 1);
-  const Rows s(1), zero(3), g(2), bhat(3);
+  const BlockRows s(1), zero(3), g(2), bhat(3);
   fill(bhat.out(), 1);
   const auto coe = [&](const FiniteSystem& f, Tabular::Coe how) {
     Tabular(f, how).coe({0, 1}, s.in(), {zero.in().p, f.d, kLanes}, {}, {bhat.in().p, f.d, kLanes},
@@ -419,7 +419,7 @@ TEST(Tabular, CanBeEnumerated) {
   for (const FiniteSystem& f : systems()) {
     const Tabular t(f, Tabular::Coe::kAuto);
     ASSERT_EQ(t.outcomes(), f.states);
-    const Rows s(1);
+    const BlockRows s(1);
     for (int o = 0; o < t.outcomes(); ++o) {
       t.outcome({0, 1}, o, s.out());
       for (int l = 0; l < kLanes; ++l) ASSERT_EQ(s.in().at(0, l), o);
@@ -530,7 +530,7 @@ TEST(TabularDensities, SumsOverAllSamplesEqualTheBruteForce) {
     Scratch scratch;
     for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
       const Lanes lanes = lanes_of(blk, f.agents);
-      const Rows s(1), g(rows), own(1);
+      const BlockRows s(1), g(rows), own(1);
       t.draw({{4, 0, 1}, {}}, {lanes, nullptr}, s.out());
       for (int l = 0; l < kLanes; ++l)
         for (int r = 0; r < rows; ++r) g.out().row(r)[l] = l < lanes.count ? std::sin(l + r) : NAN;
@@ -544,7 +544,7 @@ TEST(TabularDensities, SumsOverAllSamplesEqualTheBruteForce) {
     }
     for (std::int64_t blk = 0; blk < blocks_of(f.agents); ++blk) {
       const Lanes lanes = lanes_of(blk, f.agents);
-      const Rows got(rows);
+      const BlockRows got(rows);
       t.densities()->correct(lanes, M.data(), got.out());
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < rows; ++r) {

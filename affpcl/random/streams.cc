@@ -9,8 +9,8 @@
 namespace affpcl {
 
 // Where a number comes from, but for the agent and the block of its index.
-struct Source {
-  Source(const Key& key, Purpose what)
+struct Origin {
+  Origin(const Key& key, Purpose what)
       : replicate(key.replicate), step(key.step), purpose(static_cast<std::uint32_t>(what)) {
     auto k0 = static_cast<std::uint32_t>(key.seed);
     auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
@@ -56,7 +56,7 @@ HWY_INLINE hn::Vec<D> MulLow(D d, hn::Vec<D> a, hn::Vec<D> b) {
 }
 
 template <int U, class D>
-HWY_INLINE void Philox(D d, const Source& source, Words<D> (&c)[U]) {
+HWY_INLINE void Philox(D d, const Origin& source, Words<D> (&c)[U]) {
   const auto m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
   for (int round = 0; round < 10; ++round)
     for (int i = 0; i < U; ++i) {
@@ -90,7 +90,7 @@ struct Piece {
 // Gives `use` the pairs of uniforms that U counters stand for, or the normals made of them. Several
 // at a time, for each is one long chain of operations.
 template <int U, class D, class Use>
-HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], Use use) {
+HWY_INLINE void Pairs(D d, const Origin& source, bool normal, Words<D> (&c)[U], Use use) {
   const hn::RebindToFloat<D> df;
   using V = hn::Vec<hn::RebindToFloat<D>>;
   V u[U], v[U];
@@ -112,7 +112,7 @@ HWY_INLINE void Pairs(D d, const Source& source, bool normal, Words<D> (&c)[U], 
 
 // The counter of a number: whose it is, and what for.
 template <class D>
-HWY_INLINE void Count(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> block, Words<D>& c) {
+HWY_INLINE void Count(D d, const Origin& source, hn::Vec<D> agent, hn::Vec<D> block, Words<D>& c) {
   c[0] = agent;
   c[1] = hn::Set(d, std::uint64_t{source.step});
   c[2] = hn::Set(d, std::uint64_t{source.replicate});
@@ -121,7 +121,7 @@ HWY_INLINE void Count(D d, const Source& source, hn::Vec<D> agent, hn::Vec<D> bl
 
 // With a one-lane tag it is the scalar stream.
 template <int U, class D>
-HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces) {
+HWY_INLINE void Fill(D d, const Origin& source, bool normal, const Piece* pieces) {
   const hn::RebindToFloat<D> df;
   Words<D> c[U];
   for (int i = 0; i < U; ++i)
@@ -137,7 +137,7 @@ HWY_INLINE void Fill(D d, const Source& source, bool normal, const Piece* pieces
   });
 }
 
-void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, int count,
+void FillBlock(const Origin& source, std::uint32_t block, std::uint64_t first, int count,
                bool normal, In mean, Out rows) {
   const hn::CappedTag<std::uint64_t, kLaneStep> d;
   const auto N = static_cast<int>(hn::Lanes(d));
@@ -180,7 +180,7 @@ void FillBlock(const Source& source, std::uint32_t block, std::uint64_t first, i
 }
 
 // One agent's numbers from index 0 on: a lane for every pair.
-void FillAgent(const Source& source, std::uint64_t agent, bool normal, double* numbers,
+void FillAgent(const Origin& source, std::uint64_t agent, bool normal, double* numbers,
                std::size_t count) {
   using D = hn::CappedTag<std::uint64_t, kLaneStep>;
   using F = hn::RebindToFloat<D>;
@@ -197,7 +197,7 @@ void FillAgent(const Source& source, std::uint64_t agent, bool normal, double* n
   }
 }
 
-void FillOne(const Source& source, std::uint32_t block, std::uint64_t agent, bool normal,
+void FillOne(const Origin& source, std::uint32_t block, std::uint64_t agent, bool normal,
              double* pair) {
   const Piece piece{block, agent, pair, pair + 1, nullptr, nullptr};
   Fill<1>(hn::CappedTag<std::uint64_t, 1>(), source, normal, &piece);
@@ -219,14 +219,14 @@ namespace {
 double one(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t index, bool normal) {
   double pair[4];
   HWY_DYNAMIC_DISPATCH(FillOne)
-  (Source(key, purpose), index / 2, static_cast<std::uint64_t>(agent), normal, pair);
+  (Origin(key, purpose), index / 2, static_cast<std::uint64_t>(agent), normal, pair);
   return pair[index % 2];
 }
 
 void block(const Key& key, Lanes lanes, Purpose purpose, std::uint32_t first_index, bool normal,
            In mean, Out rows) {
   HWY_DYNAMIC_DISPATCH(FillBlock)
-  (Source(key, purpose), first_index / 2, static_cast<std::uint64_t>(lanes.first),
+  (Origin(key, purpose), first_index / 2, static_cast<std::uint64_t>(lanes.first),
    std::min(rows.lanes, lanes_to_write(lanes.count)), normal, mean, rows);
 }
 
@@ -241,11 +241,11 @@ double normal(const Key& key, std::int64_t agent, Purpose purpose, std::uint32_t
 
 void uniforms_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers) {
   HWY_DYNAMIC_DISPATCH(FillAgent)
-  (Source(key, purpose), static_cast<std::uint64_t>(agent), false, numbers.data(), numbers.size());
+  (Origin(key, purpose), static_cast<std::uint64_t>(agent), false, numbers.data(), numbers.size());
 }
 void normals_of(const Key& key, std::int64_t agent, Purpose purpose, std::span<double> numbers) {
   HWY_DYNAMIC_DISPATCH(FillAgent)
-  (Source(key, purpose), static_cast<std::uint64_t>(agent), true, numbers.data(), numbers.size());
+  (Origin(key, purpose), static_cast<std::uint64_t>(agent), true, numbers.data(), numbers.size());
 }
 
 int categorical(std::span<const double> cumulative, double u) {
