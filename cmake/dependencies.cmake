@@ -30,10 +30,10 @@ target_link_libraries(affpcl_private INTERFACE
 
 if(AFFPCL_CLI)
   find_package(CLI11 2.1 CONFIG REQUIRED)
-  if(AFFPCL_MPI)
-    set(MPI_CXX_SKIP_MPICXX ON)  # MPI's own C++ names, long withdrawn
-    find_package(MPI COMPONENTS CXX)
-  endif()
+endif()
+if(AFFPCL_MPI AND NOT SKBUILD)  # the Python package has no use for it
+  set(MPI_CXX_SKIP_MPICXX ON)  # MPI's own C++ names, long withdrawn
+  find_package(MPI COMPONENTS CXX)
 endif()
 if(AFFPCL_TESTS)
   find_package(GTest 1.12 REQUIRED)

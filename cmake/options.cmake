@@ -4,7 +4,7 @@ option(AFFPCL_CLI "Build the command line program affpcl" ${PROJECT_IS_TOP_LEVEL
 option(AFFPCL_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(AFFPCL_BENCH "Build the benchmarks, if Google Benchmark is found" OFF)
 option(AFFPCL_FEATURES "Build affpcl_features, which needs libtorch" OFF)
-option(AFFPCL_MPI "Let the command line program run over MPI, if it is found" ON)
+option(AFFPCL_MPI "Build affpcl::mpi, with which the command line program runs over MPI too, if MPI is found" ON)
 option(AFFPCL_REPORT "Bundle the report page, if node and its packages are found" ON)
 option(AFFPCL_MODULE "Build the Python package's extension module, if nanobind is found" OFF)
 option(AFFPCL_WERROR "Warnings are errors" OFF)

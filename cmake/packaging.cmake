@@ -1,13 +1,19 @@
-# cmake --install; afterwards find_package(affpcl) gives affpcl::affpcl. tests/install tries it.
+# cmake --install; afterwards find_package(affpcl) gives affpcl::affpcl, and find_package(affpcl COMPONENTS mpi)
+# affpcl::mpi too, where it was built. tests/install tries both.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/affpcl)
 
 install(TARGETS affpcl EXPORT affpcl-targets)
+if(TARGET affpcl_mpi)
+  install(TARGETS affpcl_mpi EXPORT affpcl-targets)
+else()
+  set(without_mpi PATTERN "mpi" EXCLUDE)  # a header whose functions are in no library
+endif()
 if(AFFPCL_CLI)
   install(TARGETS affpcl_cli)
 endif()
 install(DIRECTORY affpcl/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/affpcl
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "*-inl.h" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "*-inl.h" EXCLUDE ${without_mpi})
 install(FILES ${generated_dir}/affpcl/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/affpcl)
 
 install(EXPORT affpcl-targets NAMESPACE affpcl:: DESTINATION ${package_dir})

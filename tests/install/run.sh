@@ -12,6 +12,11 @@ trap 'rm -rf "$work"' EXIT
 "$cmake" -S "$here" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
 "$cmake" --build "$work/build"
 "$work/build/consumer"
+# Where the header of MPI's processes was installed, a program can link what it declares.
+if [ -e "$work/prefix/include/affpcl/runtime/mpi/mpi.h" ]; then
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun -np 2 "$work/build/consumer_mpi"
+fi
 if [ -e "$work/prefix/bin/affpcl" ]; then
   "$work/prefix/bin/affpcl" --help >/dev/null
 fi

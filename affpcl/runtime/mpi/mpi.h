@@ -1,4 +1,5 @@
-// Processes that an MPI launcher started. A component of its own: only the command line links it.
+// Processes that an MPI launcher started. In a library of its own (CMake: affpcl::mpi), so that
+// programs without it need no MPI.
 #pragma once
 
 #include <memory>
