@@ -308,6 +308,13 @@ void LeastSquares::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const 
   scale(c(s), gap, g);
 }
 
+void LeastSquares::keep(std::int64_t first_block, std::int64_t last_block) {
+  Problem::keep(first_block, last_block);
+  laws_.keep(first_block, last_block);
+  theta_.keep(first_block, last_block);
+  mean_b_.keep(first_block, last_block);
+}
+
 // E phi phi' = I + m m'.
 void LeastSquares::mean_apply(Lanes lanes, In x, Out Ax) const {
   kernels::rank_one(mean(lanes), x, 1, Ax);

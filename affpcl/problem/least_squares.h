@@ -52,6 +52,8 @@ class LeastSquares final : public Problem {
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
   const Densities* densities() const override { return &laws_; }
 
+  void keep(std::int64_t first_block, std::int64_t last_block) override;
+
   bool has_means() const override { return true; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;

@@ -1,8 +1,10 @@
-// The round loop allocates nothing: operator new is replaced for the whole test program and counts
-// while it is told to. Not under the sanitizers, which have an operator new of their own.
+// The round loop allocates nothing, and memory that a process does not need is freed: operator new
+// is replaced for the whole test program and counts. Not under the sanitizers, which have an
+// operator new of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -17,9 +19,13 @@ namespace {
 
 std::atomic<bool> g_counting{false};
 std::atomic<long> g_allocations{0};
+std::atomic<long> g_bytes{0};  // in use
 
 // Not inlined: GCC would warn of free() on what operator new returned.
-[[gnu::noinline]] void release(void* p) { std::free(p); }
+[[gnu::noinline]] void release(void* p) {
+  g_bytes -= static_cast<long>(malloc_usable_size(p));
+  std::free(p);
+}
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (g_counting.load(std::memory_order_relaxed)) ++g_allocations;
@@ -28,6 +34,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
                 ? std::malloc(size)
                 : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
+  g_bytes += static_cast<long>(malloc_usable_size(p));
   return p;
 }
 
@@ -98,6 +105,18 @@ TEST(Allocation, NoneInTheRoundLoopOfAnyMethod) {
          {static_cast<const Problem*>(&gaussian), static_cast<const Problem*>(&tabular)})
       EXPECT_EQ(allocations_of_rounds(*problem, {std::string(kind.name)}, 1, 1), 0)
           << kind.name << (problem == &gaussian ? " on gaussian" : " on tabular");
+}
+
+// Of a process's share: 1 of 100 blocks. One environment, so that nothing else grows with agents.
+TEST(Allocation, AProblemKeepsTheMemoryOfItsOwnBlocksOnly) {
+  for (const char* kind : {"gaussian", "least_squares"}) {
+    const long before = g_bytes;
+    const std::unique_ptr<Problem> problem = conformance::make_problem(
+        problem_kind(kind), 100 * kLanes, {{"environments", std::int64_t{1}}});
+    const long all = g_bytes - before;
+    problem->keep(40, 41);
+    EXPECT_LT(g_bytes - before, all / 20) << kind << ": " << all << " bytes";
+  }
 }
 
 }  // namespace
