@@ -10,6 +10,7 @@ usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
 4. Library code neither prints nor ends the process.
 5. No two files define a class of the same name outside anonymous namespaces. Where both were linked into one program,
    the linker would keep one of two destructors, say, and use it for both.
+6. HACKING.md and docs/decisions/001-layers.md name the layers in this order.
 """
 import pathlib
 import re
@@ -129,6 +130,20 @@ def check_classes(root):
     return found
 
 
+def check_documents(root):
+    """Documents that name other layers, or in another order, as 'path:line: why'."""
+    def text(path):
+        file = root / path
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+    map_of_code, decision = text("HACKING.md"), text("docs/decisions/001-layers.md")
+    wrong = []
+    if map_of_code and re.findall(r"^\| `affpcl/(\w+)/`", map_of_code, re.M) != LAYERS:
+        wrong.append("HACKING.md")
+    if decision and f"\n{', '.join(LAYERS)}.\n" not in decision:
+        wrong.append("docs/decisions/001-layers.md")
+    return [f"{path}:1: the layers are, in this order: {', '.join(LAYERS)}" for path in wrong]
+
+
 def check(root):
     """All violations below root, as 'path:line: why'."""
     found = []
@@ -152,7 +167,7 @@ def check(root):
                 for match in pattern.finditer(text):
                     token = match.group().strip()
                     found.append(f"{path}:{line_of(text, match.start())}: library code {what}: {token}")
-    return found + check_classes(root), len(files)
+    return found + check_classes(root) + check_documents(root), len(files)
 
 
 def self_test():
@@ -198,6 +213,8 @@ def self_test():
         "affpcl/math/twice.cc": "namespace affpcl {\nnamespace { int x; }\nclass Once final : public std::vector<int> {};\n}\n",
         "tests/twice_test.cc": "namespace affpcl { template <class T>\nstruct Shape {}; }\n",
         "python/core/twice.cc": "namespace affpcl { enum class Other : int { kA }; }\n",
+        "HACKING.md": "".join(f"| `affpcl/{name}/` | what |\n" for name in sorted(LAYERS)),
+        "docs/decisions/001-layers.md": "\nbase, math.\n",
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
     }
     with tempfile.TemporaryDirectory() as root:
