@@ -65,6 +65,27 @@ const AgentModel* RowPredictor::agent(const std::string& name) const {
   return known == agents_.end() ? nullptr : known->second;
 }
 
+std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<double>& x,
+                                  FunctionRef<void(const Source&)> refuse) const {
+  const Encoding& e = model_.encoding;
+  const double absent = e.missing == Missing::kDrop ? std::nan("") : 0.0;
+  std::int64_t missing = 0;
+  x.assign(1, 1.0);
+  for (std::size_t s = 0; s < e.sources.size(); ++s) {
+    const Source& source = e.sources[s];
+    const double value = row[s];
+    const bool gap = std::isnan(value), text = !source.levels.empty();
+    missing += gap;
+    if (gap && e.missing == Missing::kError) refuse(source);
+    for (std::size_t w = 0; w < source.width(); ++w) {
+      const double number = text ? value == static_cast<double>(w + 1) : value;
+      const bool as_mean = text && value == kNewText;
+      x.push_back(gap ? absent : as_mean ? 0.0 : (number - source.mean[w]) / source.sd[w]);
+    }
+  }
+  return missing;
+}
+
 const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const {
   return agent == nullptr ? mean_weights_ : agent->weights;
 }
@@ -147,7 +168,7 @@ class Predictor {
  public:
   Predictor(const Model& model, const std::vector<std::string>& files,
             const std::vector<std::string>& beside)
-      : rows_(model), e_(model.encoding), x_(e_.dim(), 1.0) {
+      : rows_(model), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
     if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files);
     if (echo_) separator_ = echo_->separator();
@@ -239,40 +260,34 @@ class Predictor {
       ++out_.unseen_rows;
       if (++strangers_[name] == 1) out_.unseen.push_back(name);
     }
-    bool blank = false;
-    std::size_t j = 1;
-    for (std::size_t s = 0; s < sources_.size(); ++s) {
-      const Source& source = e_.sources[s];
-      const Column& c = *sources_[s];
-      const bool missing = source.levels.empty() ? std::isnan(c.numbers[r]) : c.codes[r] < 0;
-      if (missing && e_.missing == Missing::kError)
-        tables_.refuse(r, c.name, "", "is missing, and the model was fitted with --missing error");
-      blank |= missing && e_.missing == Missing::kDrop;
-      out_.filled += missing && e_.missing == Missing::kMean;
-      if (source.levels.empty()) {
-        x_[j++] = missing ? 0.0 : (c.numbers[r] - source.mean[0]) / source.sd[0];
-      } else {
-        const std::string_view field = text(c, r);
-        const auto level = std::find(source.levels.begin(), source.levels.end(), field);
-        const bool is_new = level == source.levels.end();
-        out_.new_texts += is_new && !missing;
-        for (std::size_t l = 1; l < source.levels.size(); ++l)
-          x_[j++] = is_new ? 0.0
-                           : ((*level == source.levels[l] ? 1.0 : 0.0) - source.mean[l - 1]) /
-                                 source.sd[l - 1];
-      }
-    }
-    if (blank) {
+    for (std::size_t s = 0; s < sources_.size(); ++s)
+      row_[s] = value(e_.sources[s], *sources_[s], r);
+    const std::int64_t missing = rows_.encode(row_, x_, [&](const Source& source) {
+      tables_.refuse(r, source.name, "",
+                     "is missing, and the model was fitted with --missing error");
+    });
+    if (missing > 0 && e_.missing == Missing::kDrop) {
       ++out_.blank;
       out_.csv += separator_;
       if (e_.classes.empty()) out_.csv += separator_;
       return;
     }
+    out_.filled += missing;
     if (e_.classes.empty()) {
       put_number(r, rows_.weights(known), rows_.interval(known, x_));
     } else {
       put_class(r, rows_.probabilities(known, x_));
     }
+  }
+
+  // Of one row, as RowPredictor::encode wants it.
+  double value(const Source& source, const Column& c, std::size_t r) {
+    if (source.levels.empty()) return c.numbers[r];
+    if (c.codes[r] < 0) return std::nan("");
+    const auto level = std::find(source.levels.begin(), source.levels.end(), text(c, r));
+    if (level != source.levels.end()) return static_cast<double>(level - source.levels.begin());
+    ++out_.new_texts;
+    return RowPredictor::kNewText;
   }
 
   // A prediction with its interval, where there is one, and its error where the row has the target.
@@ -319,7 +334,7 @@ class Predictor {
   bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
   char separator_ = ',';
-  std::vector<double> x_;
+  std::vector<double> row_, x_;
   std::unordered_map<std::string, std::int64_t> strangers_;
   Score score_;
 };

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "affpcl/base/function_ref.h"
 #include "affpcl/fit/fit.h"
 
 namespace affpcl {
@@ -15,6 +17,16 @@ class RowPredictor {
  public:
   explicit RowPredictor(const Model& model);
   const AgentModel* agent(const std::string& name) const;  // null: never seen
+  // x becomes a 1 and the row's standardised numbers. The row has a value per source: a number, or
+  // which of the levels; NaN where it is missing, kNewText for a text that no fitted row had, which
+  // counts as the mean of its columns. What is missing is treated as the fit said:
+  //   Missing::kMean    as the mean of its columns
+  //   Missing::kDrop    the row has no prediction: all are NaN
+  //   Missing::kError   refuse(source) is called, and throws
+  // Returns how many values are missing.
+  static constexpr double kNewText = -1;
+  std::int64_t encode(std::span<const double> row, std::vector<double>& x,
+                      FunctionRef<void(const Source&)> refuse) const;
   // Half of the interval is NaN where the model does not know it.
   struct Interval {
     double y, half;

@@ -322,8 +322,12 @@ class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[mis
         return found
 
     def predict(self, X: Any, groups: Any = None) -> Array:
-        best = self.predict_proba(X, groups).argmax(axis=1)
-        found: Array = self.classes_[best]
+        probabilities = self.predict_proba(X, groups)
+        unknown = np.isnan(probabilities[:, 0])
+        if unknown.any():
+            raise ValueError(f"row {unknown.argmax()} of X lacks a value and has no class, for the model was fitted with "
+                             "missing='drop'; predict_proba gives it NaN")
+        found: Array = self.classes_[probabilities.argmax(axis=1)]
         return found
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:

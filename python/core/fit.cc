@@ -175,13 +175,14 @@ void each_row(const Model& model, const Array& X, const Groups& groups, Use use)
   const RowPredictor rows(model);
   std::vector<const AgentModel*> agents;
   for (const std::string& name : groups.names) agents.push_back(rows.agent(name));
-  std::vector<double> x(sources.size() + 1, 1.0);
+  std::vector<double> row(sources.size()), x;
   for (std::size_t r = 0; r < X.shape(0); ++r) {
-    for (std::size_t c = 0; c < sources.size(); ++c) {
-      const double v = numbers[c][r];
-      const bool fill = std::isnan(v) && model.encoding.missing == Missing::kMean;
-      x[c + 1] = fill ? 0.0 : (v - sources[c].mean[0]) / sources[c].sd[0];
-    }
+    for (std::size_t c = 0; c < sources.size(); ++c) row[c] = numbers[c][r];
+    rows.encode(row, x, [&](const Source& source) {
+      throw BadInput(fmt::format(
+          "row {} of X lacks column '{}', and the model was fitted with missing='error'", r,
+          source.name));
+    });
     use(rows, r, agents[static_cast<std::size_t>(groups.at(r))], x);
   }
 }

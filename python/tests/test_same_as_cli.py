@@ -102,6 +102,55 @@ def test_classes(cli, tmp_path, rows):
     assert np.array_equal(loaded.predict_proba(used, rows.groups), probabilities)
 
 
+def predicted_by_program(cli, model, X, rows, tmp_path):
+    """The rows of X, with blanks for NaN, as the program predicts them; a blank is NaN again."""
+    path, out = tmp_path / "gaps.csv", tmp_path / "gaps_predicted.csv"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(",".join([*rows.columns, "agent"]) + "\n")
+        for x, group in zip(X.tolist(), rows.groups):
+            file.write(",".join("" if np.isnan(v) else repr(v) for v in x) + f",{group}\n")
+    cli("predict", model, path, "--out", out, "--force")
+    with open(out, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("missing", ["mean", "drop"])
+def test_rows_that_lack_values(cli, tmp_path, rows, missing):
+    gaps = rows.X.copy()
+    gaps[::7, 0] = np.nan
+    gaps[5, :3] = np.nan
+    regressor = affpcl.PersonalizedRegressor(missing=missing).fit(gaps, rows.y, groups=rows.groups)
+    regressor.save(tmp_path / "numbers.json")
+    lines = predicted_by_program(cli, tmp_path / "numbers.json", gaps, rows, tmp_path)
+    found = regressor.predict_interval(gaps, rows.groups)
+    for column, name in enumerate(("prediction", "prediction_lo", "prediction_hi")):
+        assert np.array_equal(found[:, column], [float(line[name] or "nan") for line in lines], equal_nan=True)
+    lacks = np.isnan(gaps).any(axis=1)
+    assert np.isnan(found[:, 0]).tolist() == (lacks & (missing == "drop")).tolist()
+
+    labels = np.array(["low", "middle", "high"])[np.digitize(rows.y, [-1, 1])]
+    classifier = affpcl.PersonalizedClassifier(missing=missing).fit(gaps, labels, groups=rows.groups)
+    classifier.save(tmp_path / "classes.json")
+    lines = predicted_by_program(cli, tmp_path / "classes.json", gaps, rows, tmp_path)
+    probability = classifier.predict_proba(gaps, rows.groups).max(axis=1)
+    assert np.array_equal(probability, [float(line["probability"] or "nan") for line in lines], equal_nan=True)
+    known = ~lacks if missing == "drop" else np.ones(len(gaps), bool)
+    assert classifier.predict(gaps[known], rows.groups[known]).tolist() == [
+        line["prediction"] for line, whole in zip(lines, known) if whole]
+    if missing == "drop":
+        with pytest.raises(ValueError, match="row 0 of X lacks a value and has no class"):
+            classifier.predict(gaps, rows.groups)
+
+
+def test_a_model_that_refuses_gaps(cli, tmp_path, rows):
+    model = affpcl.fit(rows.path, target="y", agent="agent").model
+    gaps = rows.X[:, :3].copy()
+    gaps[4, 1] = np.nan
+    codes = affpcl._core.Groups(np.zeros(len(gaps), np.int32), ["site0"])
+    with pytest.raises(ValueError, match="row 4 of X lacks column 'x1', and the model was fitted with missing='error'"):
+        model.predict(gaps, codes)
+
+
 def test_files(cli, tmp_path, rows):
     fitted = affpcl.fit(rows.path, target="y", agent="agent", threads=1)
     found = json.loads(cli("fit", rows.path, "--target", "y", "--agent", "agent", "--json"))
