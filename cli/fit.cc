@@ -233,12 +233,12 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
             for (const char* option : {"--gamma", "--state", "--next-state", "--reward", "--done"})
               if (!fit_options.td && verb->count(option) > 0)
                 throw BadInput(fmt::format("{} belongs to --task td", option));
-            frame.keep_order = o->solver == "stream";
-            fit_options.solver = frame.keep_order ? Solver::kStream : Solver::kExact;
-            if (!frame.keep_order &&
+            const bool in_one_pass = o->solver == "stream";
+            fit_options.solver = in_one_pass ? Solver::kStream : Solver::kExact;
+            if (!in_one_pass &&
                 (!fit_options.method.empty() || !o->values.empty() || !frame.time.empty()))
               throw BadInput("--method, --set and --time belong to --solver stream");
-            if (frame.keep_order && o->no_score)
+            if (in_one_pass && o->no_score)
               throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
             for (const std::string& text : o->values) {
               const std::size_t equals = text.find('=');
@@ -246,8 +246,8 @@ Verb fit_verb(CLI::App& app, const std::string& command_line) {
                 throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
               fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
             }
-            if (frame.keep_order && !first_alone("a fit in one pass")) return int{kOk};
-            Processes& all = frame.keep_order ? this_process() : processes();
+            if (in_one_pass && !first_alone("a fit in one pass")) return int{kOk};
+            Processes& all = in_one_pass ? this_process() : processes();
             fit_options.processes = &all;
             if (fit_options.threads == 0) fit_options.threads = default_threads();
             std::unique_ptr<ResultFolder> folder;  // refused before the work, not after

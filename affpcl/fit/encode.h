@@ -62,8 +62,7 @@ struct FrameOptions {
   Missing missing = Missing::kError;
   Task task = Task::kAuto;
   std::uint64_t seed = 1;
-  bool keep_order = false;  // an agent's rows stay as they came, all in the first fold,
-  std::string time = {};    // or are put in the order of this column, which is no feature
+  std::string time = {};  // rows come in the order of this column, which is no feature
 };
 
 // Refuses what can be refused by the names of the columns, and finds the agent's.

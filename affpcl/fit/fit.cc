@@ -376,8 +376,14 @@ Model begin_model(const Frame& frame, const FitOptions& options, const std::stri
   return model;
 }
 
-FitResult fit(const FitOptions& options) {
-  const FrameOptions& o = options.frame;
+namespace {
+
+// Rows that are scored later lie in random folds; a stream takes them as they came.
+RowOrder row_order(const FitOptions& options) {
+  return options.solver == Solver::kStream ? RowOrder::kAsTheyCame : RowOrder::kInFolds;
+}
+
+void refuse_weighing(const FrameOptions& o) {
   if (o.channels.size() == 1)
     throw BadInput(fmt::format("--channels names one column, '{}'; weighing needs two or more",
                                o.channels[0]));
@@ -385,8 +391,6 @@ FitResult fit(const FitOptions& options) {
     throw BadInput(o.weights.empty()
                        ? "--channels needs --weights FILE, each agent's weights of them"
                        : "--weights needs --channels, the columns that are weighed");
-  return options.td ? fit_td(options)
-                    : fit_frame(build_frame(options.frame, *team_of(options)), options);
 }
 
 FitResult fit_frame(const Frame& frame, const FitOptions& options) {
@@ -438,6 +442,21 @@ FitResult fit_frame(const Frame& frame, const FitOptions& options) {
   count_traffic(processes, result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+}  // namespace
+
+FitResult fit(const FitOptions& options) {
+  refuse_weighing(options.frame);
+  if (options.td) return fit_td(options);
+  return fit_frame(build_frame(options.frame, *team_of(options), row_order(options)), options);
+}
+
+FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
+  refuse_weighing(options.frame);
+  return fit_frame(build_frame(std::move(tables), std::move(encoding), options.frame,
+                               *team_of(options), row_order(options)),
+                   options);
 }
 
 }  // namespace affpcl

@@ -121,7 +121,8 @@ Model begin_model(const Frame& frame, const FitOptions& options, const std::stri
 
 // Several processes share an exact fit; only the first has the result.
 FitResult fit(const FitOptions& options);
-FitResult fit_frame(const Frame& frame, const FitOptions& options);  // built by the same processes
+// Of tables that are at hand, such as a program's arrays; the encoding says which column is what.
+FitResult fit(Tables tables, Encoding encoding, const FitOptions& options);
 
 // A weighted sum of outcomes: its variance from their deviations and correlations.
 double weighed_variance(const std::vector<double>& weights, const std::vector<double>& deviations,

@@ -157,14 +157,15 @@ std::vector<std::size_t> deal_folds(const std::size_t* rows, std::size_t count, 
 
 // Rows that come agent after agent are put fold after fold too; the frame learns where each begins.
 void arrange(std::vector<std::size_t>& rows, const RowAgents& agents, const Target& target,
-             const FrameOptions& o, Frame& frame) {
+             std::uint64_t seed, RowOrder order, Frame& frame) {
   frame.rows = rows.size();
   for (std::size_t first = 0, i = 0; i < frame.agents.size(); ++i) {
     std::size_t last = first;
     while (last < rows.size() && static_cast<std::size_t>(agents.of_row[rows[last]]) == i) ++last;
     const std::vector<std::size_t> fold =
-        o.keep_order ? std::vector<std::size_t>(last - first)
-                     : deal_folds(rows.data() + first, last - first, i, target, o.seed);
+        order == RowOrder::kAsTheyCame
+            ? std::vector<std::size_t>(last - first)
+            : deal_folds(rows.data() + first, last - first, i, target, seed);
     std::vector<std::size_t> dealt;
     for (std::size_t f = 0; f < kFolds; ++f) {
       frame.starts.push_back(first + dealt.size());
@@ -209,7 +210,7 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
 
 Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
 
-Frame build_frame(const FrameOptions& o, Team& team) {
+Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
   Processes& processes = team.processes();
   std::vector<std::string> files, header;
   Encoding encoding;
@@ -221,14 +222,15 @@ Frame build_frame(const FrameOptions& o, Team& team) {
   together(processes, [&] { encoding = begin_encoding(files, header, o); });
   Tables tables =
       read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
-  return build_frame(std::move(tables), std::move(encoding), o, team);
+  return build_frame(std::move(tables), std::move(encoding), o, team, order);
 }
 
 Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& o) {
   return build_frame(std::move(tables), std::move(encoding), o, *serial_team());
 }
 
-Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& team) {
+Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& team,
+                  RowOrder order) {
   Processes& processes = team.processes();
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
@@ -244,7 +246,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   if (processes.count() > 1)
     deliver(tables, features, target, agents, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
-  arrange(rows, agents, target, o, frame);
+  arrange(rows, agents, target, o.seed, order, frame);
   frame.all_rows = added_up(processes, frame.rows);
   AgentRows agent_rows;
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)

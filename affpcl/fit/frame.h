@@ -15,6 +15,10 @@ namespace affpcl {
 
 inline constexpr int kFolds = 5;
 
+// How an agent's rows lie: dealt at random into folds, or as they came, all in the first fold. The
+// solver decides (fit.cc): a stream takes them as they came.
+enum class RowOrder { kInFolds, kAsTheyCame };
+
 struct Frame {
   Encoding encoding;
   std::vector<std::string> files, agents;
@@ -46,9 +50,10 @@ struct Frame {
 };
 
 Frame build_frame(const FrameOptions& options);
-Frame build_frame(const FrameOptions& options, Team& team);
+Frame build_frame(const FrameOptions& options, Team& team, RowOrder order = RowOrder::kInFolds);
 // Of tables that are at hand, such as a program's arrays; the encoding says which column is what.
 Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options);
-Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options, Team& team);
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options, Team& team,
+                  RowOrder order = RowOrder::kInFolds);
 
 }  // namespace affpcl

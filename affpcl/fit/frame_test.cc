@@ -80,9 +80,7 @@ TEST_F(FrameTest, ATableAtHandIsAsGoodAsAFile) {
 
 TEST_F(FrameTest, RowsStayAsTheyCameIfAsked) {
   write_rows(33);
-  FrameOptions o = options();
-  o.keep_order = true;
-  const Frame f = build_frame(o);
+  const Frame f = build_frame(options(), *serial_team(), RowOrder::kAsTheyCame);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(f.begin(i, 1), f.begin(i + 1, 0));
     const double* const x = f.X.data() + f.rows;

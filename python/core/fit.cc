@@ -139,20 +139,17 @@ FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, co
   const FrameOptions& frame = options.frame;
   refuse_lengths(X, columns.size(), y.shape(0), groups.codes.shape(0));
   refuse_names(columns, frame);
-  options.frame.keep_order = options.solver == Solver::kStream;
   Encoding encoding;
   encoding.missing = frame.missing;
   encoding.target = frame.target;
   encoding.agent_column = frame.agent;
   return interruptible([&](const std::atomic<bool>& stop) {
     options.stop = &stop;
-    return fit_frame(build_frame(tables_of(X, columns, y, labels, groups, frame), encoding, frame),
-                     options);
+    return fit(tables_of(X, columns, y, labels, groups, frame), encoding, options);
   });
 }
 
 FitResult fit_files(FitOptions options) {
-  options.frame.keep_order = options.solver == Solver::kStream;
   return interruptible([&](const std::atomic<bool>& stop) {
     options.stop = &stop;
     return fit(options);
