@@ -1,7 +1,8 @@
 """Problems and methods of one's own, written against blocks of agents.
 
 Parameters are class attributes with a type and a default; a spec gives them other values. Arrays have one column per
-agent of the block, and views of the engine's memory are for the call they were given to.
+agent of the block. Those of a block or a sample are for the call they were given to: what is written into them is taken
+over when it ends.
 """
 from __future__ import annotations
 

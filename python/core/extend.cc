@@ -104,10 +104,8 @@ class PythonProblem final : public Problem {
     sample.add("s", sample_);
   }
   void draw(const Draw& draw, Agents world, Out s) const override {
-    const Turn turn;
     const int n = world.lanes.count;
-    const std::size_t before = views_.used();
-    answer("draw", s, n, before, [&] {
+    answer("draw", s, n, [&] {
       const Sample sample{draw.key, world.lanes,
                           memory_ > 0 ? views_.write(world[{0, memory_}], n) : nb::none(),
                           shape_.acts ? views_.read(draw.acting, n) : nb::none()};
@@ -141,29 +139,23 @@ class PythonProblem final : public Problem {
 
   template <class... Ins>
   void call(const char* function, Lanes lanes, Out out, Ins... ins) const {
-    const Turn turn;
-    const std::size_t before = views_.used();
-    answer(function, out, lanes.count, before, [&] {
+    answer(function, out, lanes.count, [&] {
       return (*self_).attr(function)(agents_of(lanes), views_.read(ins, lanes.count)...);
     });
   }
 
   // Puts what the function gives into `out`.
   template <class Ask>
-  void answer(const char* function, Out out, int count, std::size_t before, Ask ask) const {
+  void answer(const char* function, Out out, int count, Ask ask) const {
+    const Turn turn;
+    Views::Call call(views_);
     const auto who = [&] { return fmt::format("problem '{}': {}", name_, function); };
-    try {
-      const nb::object given = ask(), place = views_.write(out, count);
-      if (PyObject_SetItem(place.ptr(), Py_Ellipsis, given.ptr()) != 0) {
-        nb::python_error cause;
-        nb::raise_from(cause, PyExc_ValueError, "%s gave something else than %d rows of %d agents",
-                       who().c_str(), out.rows, count);
-      }
-    } catch (...) {
-      views_.forget(before);
-      throw;
+    if (!views_.put(ask(), out, count)) {
+      nb::python_error cause;
+      nb::raise_from(cause, PyExc_ValueError, "%s gave something else than %d rows of %d agents",
+                     who().c_str(), out.rows, count);
     }
-    views_.check(before, who());
+    call.end(who);
   }
 
   std::string name_;
@@ -222,8 +214,7 @@ class Block {
     const Round& round = this->round(k);
     const int d = round.problem.shape().d;
     const Out at = round.scratch.rows(d), g = round.scratch.rows(d);
-    if (PyObject_SetItem(views_->write(at, lanes().count).ptr(), Py_Ellipsis, x.ptr()) != 0)
-      throw nb::python_error();
+    if (!views_->put(x, at, lanes().count)) throw nb::python_error();
     affpcl::residual(round, lanes(), batch(), k, at, g);
     return views_->read(g, lanes().count);
   }
@@ -234,8 +225,14 @@ class Block {
             views_->read(batch().b(k, m), lanes().count)};
   }
   void local_steps(const std::string& field) const {
-    for (const Layout::Named& f : names_->agent)
-      if (f.name == field) return affpcl::local_steps(round(0), lanes(), batch(), agents_[f.field]);
+    const Round& round = this->round(0);
+    for (const Layout::Named& f : names_->agent) {
+      if (f.name != field) continue;
+      const Out x = agents_[f.field];
+      views_->store(x);
+      affpcl::local_steps(round, lanes(), batch(), x);
+      return views_->load(x);
+    }
     throw nb::key_error(field.c_str());
   }
 
@@ -263,6 +260,18 @@ class Block {
   const double* mean_;
   const Names* names_;
   Views* views_;
+};
+
+// A block ends with its call, also where that fails.
+class Ending {
+ public:
+  explicit Ending(Block& block) : block_(block) {}
+  ~Ending() { block_.end(); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+ private:
+  Block& block_;
 };
 
 class PythonMethod final : public Algorithm {
@@ -313,8 +322,7 @@ class PythonMethod final : public Algorithm {
                         name_, names_.sum.size()));
       for (const Layout::Named& f : names_.sum) {
         const Out rows = round.scratch.rows(f.field.rows);
-        const nb::object place = views_.write(rows, agents.lanes.count);
-        if (PyObject_SetItem(place.ptr(), Py_Ellipsis, nb::object(sums[f.name.c_str()]).ptr()) != 0)
+        if (!views_.put(nb::object(sums[f.name.c_str()]), rows, agents.lanes.count))
           throw nb::python_error();
         message.add(f.field, rows);
       }
@@ -323,19 +331,16 @@ class PythonMethod final : public Algorithm {
   void centre(const Round&, Mean mean, Centre centre) const override {
     if (!moves_centre_) return;
     const Turn turn;
-    const std::size_t before = views_.used();
-    try {
+    Views::Call call(views_);
+    {
       nb::dict sums, fields;
       for (const Layout::Named& f : names_.sum)
         sums[f.name.c_str()] = views_.read(mean.p + f.field.at, f.field.rows);
       for (const Layout::Named& f : names_.centre)
         fields[f.name.c_str()] = views_.write(centre.p + f.field.at, f.field.rows);
       (*self_).attr("centre")(sums, fields);
-    } catch (...) {
-      views_.forget(before);
-      throw;
     }
-    views_.check(before, fmt::format("method '{}': centre", name_));
+    call.end([&] { return fmt::format("method '{}': centre", name_); });
   }
   void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
               Mean mean) const override {
@@ -365,18 +370,14 @@ class PythonMethod final : public Algorithm {
   void with_block(const char* function, const Round& round, const Batch& batch, Agents agents,
                   Centre centre, const double* mean, Use use) const {
     const Turn turn;
-    const std::size_t before = views_.used();
-    Block block(round, batch, agents, centre, mean, names_, views_);
-    try {
-      const nb::object given = nb::cast(&block, nb::rv_policy::copy);
-      Block& copy = nb::cast<Block&>(given);
+    Views::Call call(views_);
+    {
+      const nb::object given =
+          nb::cast(Block(round, batch, agents, centre, mean, names_, views_), nb::rv_policy::move);
+      const Ending ending(nb::cast<Block&>(given));
       use((*self_).attr(function)(given));
-      copy.end();
-    } catch (...) {
-      views_.forget(before);
-      throw;
     }
-    views_.check(before, fmt::format("method '{}': {}", name_, function));
+    call.end([&] { return fmt::format("method '{}': {}", name_, function); });
   }
 
   std::string name_;

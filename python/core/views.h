@@ -4,10 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <compare>
 #include <map>
 #include <mutex>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "affpcl/math/blocks.h"
@@ -51,57 +53,155 @@ class Held {
   nb::object object_;
 };
 
-// Views of places, each made once: the engine calls with the same places again and again. They
-// point into memory of the engine, so a function must not keep one; check() finds out after the
-// call.
+// Arrays of the engine's memory, for the call of a function written in Python. Each has memory of
+// its own: it holds a copy, and what may be changed is written back when the call ends. So an array
+// that outlives its call, because it was kept or because a traceback holds it, is still an array.
+// Arrays that nothing holds any more serve again.
 class Views {
  public:
+  // One call of a function. Arrays made meanwhile are its own; if it fails, nothing is written
+  // back.
+  class Call {
+   public:
+    explicit Call(Views& views) : views_(views), outer_(views.first_) {
+      views.first_ = views.used_.size();
+    }
+    ~Call() {
+      const std::size_t first = views_.first_;
+      for (std::size_t i = first; i < views_.used_.size(); ++i)
+        views_.give_back(std::move(views_.used_[i].array));
+      views_.used_.erase(views_.used_.begin() + static_cast<std::ptrdiff_t>(first),
+                         views_.used_.end());
+      views_.first_ = outer_;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // The function has returned: the engine takes what it wrote. Refuses if it kept an array.
+    template <class Who>
+    void end(Who who) {
+      bool kept = false;
+      for (std::size_t i = views_.first_; i < views_.used_.size(); ++i) {
+        views_.used_[i].store();
+        kept |= views_.used_[i].array.held();
+      }
+      if (kept)
+        throw nb::value_error(
+            (who() + " kept an array of its call; keep a copy of it instead").c_str());
+    }
+
+   private:
+    Views& views_;
+    std::size_t outer_;
+  };
+
   Views() = default;
   ~Views() {
     const nb::gil_scoped_acquire gil;
-    made_.clear();
+    free_.clear();
   }
   Views(const Views&) = delete;
   Views& operator=(const Views&) = delete;
 
-  nb::object read(In in, int count) { return make<const double>(in.p, in.rows, in.width, count); }
-  nb::object write(Out out, int count) { return make<double>(out.p, out.rows, kLanes, count); }
-  nb::object read(const double* column, int rows) { return make<const double>(column, rows, 1, 1); }
-  nb::object write(double* column, int rows) { return make<double>(column, rows, 1, 1); }
-
-  std::size_t used() const { return used_.size(); }
-  // Of those used since there were `before`.
-  void check(std::size_t before, const std::string& who) {
-    bool kept = false;
-    for (std::size_t i = before; i < used_.size(); ++i) kept |= Py_REFCNT(used_[i]) > 1;
-    used_.resize(before);
-    if (kept)
-      throw nb::value_error(
-          (who + " kept an array of the engine's memory; keep a copy of it instead").c_str());
+  nb::object read(In in, int count) {
+    return view(const_cast<double*>(in.p), {in.rows, in.width, in.width == 1 ? 1 : count, false});
   }
-  void forget(std::size_t before) { used_.resize(before); }
+  nb::object write(Out out, int count) { return view(out.p, {out.rows, kLanes, count, true}); }
+  nb::object read(const double* column, int rows) {
+    return view(const_cast<double*>(column), {rows, 1, 1, false});
+  }
+  nb::object write(double* column, int rows) { return view(column, {rows, 1, 1, true}); }
+
+  // `value`, as NumPy broadcasts it, into rows of the engine. False: a Python error is set.
+  bool put(nb::handle value, Out out, int count) {
+    Array array = take({out.rows, kLanes, count, true});
+    if (PyObject_SetItem(array.object.ptr(), Py_Ellipsis, value.ptr()) != 0) return false;
+    array.form.copy(array.data, out.p);
+    give_back(std::move(array));
+    return true;
+  }
+
+  // Between these the engine may work on rows of which the function has an array.
+  void store(Out out) {
+    if (Used* used = find(out.p)) used->store();
+  }
+  void load(Out out) {
+    if (Used* used = find(out.p)) used->load();
+  }
 
  private:
-  using Place = std::tuple<const double*, int, int, int, bool>;
-
-  template <class T>
-  nb::object make(T* p, int rows, int width, int count) {
-    const bool writable = !std::is_const_v<T>;
-    const int columns = width == 1 ? 1 : count;
-    nb::object& view = made_[{p, rows, width, columns, writable}];
-    if (!view.is_valid()) {
-      const std::size_t shape[] = {static_cast<std::size_t>(rows),
-                                   static_cast<std::size_t>(columns)};
-      const std::int64_t strides[] = {width, 1};
-      view = nb::cast(nb::ndarray<nb::numpy, T>(p, 2, shape, nb::none(), strides),
-                      nb::rv_policy::reference);
+  struct Form {
+    int rows, width, columns;  // width: numbers from one row to the next
+    bool writable;
+    auto operator<=>(const Form&) const = default;
+    void copy(const double* from, double* to) const {
+      if (columns == width) {
+        std::copy_n(from, static_cast<std::ptrdiff_t>(rows) * width, to);
+        return;
+      }
+      for (std::ptrdiff_t r = 0; r < rows; ++r)
+        std::copy_n(from + r * width, columns, to + r * width);
     }
-    used_.push_back(view.ptr());
-    return view;
+  };
+  struct Array {
+    Form form;
+    nb::object object;
+    double* data;  // its own
+    bool held() const { return Py_REFCNT(object.ptr()) > 1; }
+  };
+  struct Used {
+    Array array;
+    double* place;  // of the engine
+    void load() const { array.form.copy(place, array.data); }
+    void store() const {
+      if (array.form.writable) array.form.copy(array.data, place);
+    }
+  };
+
+  Used* find(const double* place) {
+    for (std::size_t i = first_; i < used_.size(); ++i)
+      if (used_[i].place == place) return &used_[i];
+    return nullptr;
   }
 
-  std::map<Place, nb::object> made_;
-  std::vector<PyObject*> used_;
+  // The array of a place; asked for again in the same call, the same one.
+  nb::object view(double* place, const Form& form) {
+    for (std::size_t i = first_; i < used_.size(); ++i)
+      if (used_[i].place == place && used_[i].array.form == form) return used_[i].array.object;
+    used_.push_back({take(form), place});
+    used_.back().load();
+    return used_.back().array.object;
+  }
+
+  Array take(const Form& form) {
+    std::vector<Array>& free = free_[form];
+    if (free.empty()) return make(form);
+    Array array = std::move(free.back());
+    free.pop_back();
+    return array;
+  }
+  void give_back(Array array) {
+    if (!array.held()) free_[array.form].push_back(std::move(array));
+  }
+
+  static Array make(const Form& form) {
+    auto* const memory =
+        new Buffer(static_cast<std::size_t>(form.rows) * static_cast<std::size_t>(form.width));
+    const nb::capsule owner(memory, [](void* p) noexcept { delete static_cast<Buffer*>(p); });
+    const std::size_t shape[] = {static_cast<std::size_t>(form.rows),
+                                 static_cast<std::size_t>(form.columns)};
+    const std::int64_t strides[] = {form.width, 1};
+    nb::object object =
+        form.writable
+            ? nb::cast(nb::ndarray<nb::numpy, double>(memory->data(), 2, shape, owner, strides))
+            : nb::cast(
+                  nb::ndarray<nb::numpy, const double>(memory->data(), 2, shape, owner, strides));
+    return {form, std::move(object), memory->data()};
+  }
+
+  std::map<Form, std::vector<Array>> free_;
+  std::vector<Used> used_;
+  std::size_t first_ = 0;  // of those used, the first of the present call's
 };
 
 }  // namespace affpcl::python

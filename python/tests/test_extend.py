@@ -1,6 +1,9 @@
 """Problems and methods written in Python run in the engine's own loop, and the conformance checks can be pointed at them."""
+import os
 import pathlib
 import runpy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -113,7 +116,7 @@ def test_what_goes_wrong_is_said():
     with pytest.raises(KeyError, match="mine"):
         run_method("fails")
     simple_method("Keeps", keeps)
-    with pytest.raises(ValueError, match="method 'keeps': update kept an array of the engine's memory"):
+    with pytest.raises(ValueError, match="method 'keeps': update kept an array of its call; keep a copy"):
         run_method("keeps")
     simple_method("KeepsBlock", keeps_block)
     with pytest.raises(ValueError, match="a block is for the call it was given to"):
@@ -128,6 +131,87 @@ def test_what_goes_wrong_is_said():
         simple_method("Ditto", lambda self, block: None)
     with pytest.raises(TypeError, match="is no parameter"):
         affpcl.method(type("Odd", (affpcl.Method,), {"__annotations__": {"a": list}, "a": []}))
+
+
+OUTLIVES = """
+import gc
+
+import numpy as np
+
+import affpcl
+
+kept = []
+
+
+class Keeps(affpcl.Method):
+    fails: bool = False
+
+    def declare(self, shape):
+        return affpcl.Memory(agent={"x": shape.d}, centre={"c": 2})
+
+    def update(self, block):
+        x, step, shared, row = block.agent["x"], block.step_size(), block.centre["c"], block.agent["x"][1]
+        s, b = block.sample()
+        kept.append([(array, array.copy()) for array in (x, step, shared, row, s, b)] + [block])
+        if self.fails:
+            raise KeyError("mine")
+
+
+affpcl.method(Keeps)
+for fails in (False, True):
+    kept.clear()
+    try:
+        affpcl.run({"problem": {"kind": "gaussian", "agents": 70}, "run": {"steps": 3, "replicates": 1},
+                    "method": [{"kind": "keeps", "fails": fails}]})
+    except (ValueError, KeyError) as error:
+        gc.collect()
+        *arrays, block = kept[0]
+        for array, copy in arrays:
+            assert np.array_equal(array, copy), (array, copy)
+        for use in (lambda: block.agent, lambda: block.centre, lambda: block.sample(), lambda: block.steps,
+                    lambda: block.local_steps("x"), lambda: block.step_size()):
+            try:
+                use()
+            except ValueError as refused:
+                assert "a block is for the call it was given to" in str(refused), refused
+            else:
+                raise AssertionError("a block is used after its call")
+    else:
+        raise AssertionError("arrays may be kept")
+"""
+
+
+def test_what_outlives_its_call_is_no_memory_of_the_engine():
+    """Kept, or met again in a traceback: arrays hold what they held, and the block refuses. Freed memory is overwritten here."""
+    done = subprocess.run([sys.executable, "-c", OUTLIVES], env={**os.environ, "MALLOC_PERTURB_": "165"},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_local_steps_and_arrays_agree():
+    """local_steps works on what was written before, and arrays show what it did."""
+
+    def by_engine(self, block):
+        x = block.agent["x"]
+        x += 1
+        before = x.copy()
+        block.local_steps("x")
+        assert not np.array_equal(x, before)
+        x *= 2
+
+    def by_hand(self, block):
+        x = block.agent["x"]
+        x += 1
+        for k in range(block.steps):
+            x -= block.step_size(k) * block.residual(k, x)
+        x *= 2
+
+    simple_method("ByEngine", by_engine)
+    simple_method("ByHand", by_hand)
+    replicate = affpcl.Replicate({"problem": {"kind": "gaussian", "agents": 70}, "run": {"steps": 6},
+                                  "method": [{"kind": "by_engine", "period": 2}, {"kind": "by_hand", "period": 2}]})
+    replicate.advance(6)
+    assert np.allclose(replicate.solution("by_engine"), replicate.solution("by_hand"), rtol=1e-12, atol=0)
 
 
 def test_problems_that_answer_wrongly():
