@@ -1,6 +1,6 @@
 """The engine of affpcl."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import numpy
@@ -335,6 +335,25 @@ class Sample:
 
     def uniforms(self, rows: int, purpose: str = 'sample', first: int = 0) -> NDArray[numpy.float64]: ...
 
+class Fields:
+    """Arrays by name; to assign to one is to write into it."""
+
+    def __getitem__(self, name: str) -> numpy.typing.NDArray[numpy.float64]: ...
+
+    def __setitem__(self, name: str, value: numpy.typing.ArrayLike) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def keys(self) -> list[str]: ...
+
+    def values(self) -> list[numpy.typing.NDArray[numpy.float64]]: ...
+
+    def items(self) -> list[tuple[str, numpy.typing.NDArray[numpy.float64]]]: ...
+
 class Block:
     """What contribute and update are given: one block of agents."""
 
@@ -350,15 +369,15 @@ class Block:
         """Samples of a local step."""
 
     @property
-    def agent(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+    def agent(self) -> Fields:
         """The agents' fields, to be changed."""
 
     @property
-    def centre(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+    def centre(self) -> Fields:
         """What everybody shares."""
 
     @property
-    def mean(self) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+    def mean(self) -> Fields:
         """The mean of what was contributed."""
 
     def step_size(self, k: int = 0) -> numpy.typing.NDArray[numpy.float64]: ...

@@ -91,14 +91,17 @@ class Method:
     problem starts. A method with a sum also defines
 
         contribute(self, block) -> dict of arrays, one per field of the sum
-        centre(self, mean, centre)    both dicts of [rows, 1] arrays; centre's are to be changed
+        centre(self, mean, centre)    both by name, [rows, 1] arrays; centre's are to be changed
     """
 
     def declare(self, shape: _core.Shape) -> Memory:
         raise NotImplementedError(f"{type(self).__name__} needs declare(shape)")
 
     def update(self, block: _core.Block) -> None:
-        """Every agent's step: changes block.agent[...] in place."""
+        """Every agent's step: writes into block.agent["x"] (x -= ..., x[:] = ...) or assigns to it.
+
+        x = x - ... only names another array, and changes nothing.
+        """
 
 
 P = TypeVar("P", bound=type[Problem])

@@ -32,12 +32,15 @@ class ShuffledMeans(Problem):
     agents: int = 150
     dim: int = 3
     shuffled: bool = False
+    centre: float = 0.0
+    spread: float = 1.0
 
     def setup(self, key: _core.Key) -> None:
         self.order = np.arange(self.agents)
         if self.shuffled:
             self.order = (self.order * 77 + 31) % self.agents  # a permutation of 150
-        self.mean = _core.normals(key, self.agents, self.dim, "environment")[:, self.order]
+        apart = _core.normals(key, self.agents, self.dim, "environment")[:, self.order]
+        self.mean = self.centre + self.spread * apart
 
     def draw(self, sample: _core.Sample) -> Array:
         noise = _core.normals(sample.key, self.agents, self.dim, "sample")[:, self.order]
@@ -141,6 +144,22 @@ def does_not_mind_the_order(method: Values, period: int, batch: int, step_size: 
         fail(trial.about, "agents in another order end elsewhere")
 
 
+def learns(method: Values, step_size: float) -> None:
+    """Where agents all want the same, it ends nearer to it than it started."""
+    trial = Trial({"kind": "shuffled_means", "agents": 20, "centre": 3.0, "spread": 0.0}, method, step_size=step_size)
+    trial.spec["run"]["steps"] = 500
+    replicate = trial.start()
+    start = replicate.solution("it")
+    replicate.advance(500)
+    if np.array_equal(replicate.solution("it"), start):
+        fail(trial.about, "its x stays where it started: update has to write into it (x -= ..., x[:] = ... or "
+                          "block.agent[\"x\"] = ...); x = x - ... only names another array")
+    curve = replicate.curve("it")
+    if not curve[-1] < curve[0]:
+        fail(trial.about, f"it learns nothing: in 500 steps of {step_size:g} its error goes from {curve[0]:.3g} to "
+                          f"{curve[-1]:.3g}")
+
+
 def check_method(kind: str, problem: Values | None = None, *, agents: int = 300, step_size: float = 1e-3,
                  **values: Any) -> None:
     """A method on a problem (a dict as in a spec), or on several of the engine's; values are its parameters."""
@@ -153,6 +172,7 @@ def check_method(kind: str, problem: Values | None = None, *, agents: int = 300,
     if problem is None:
         for name in PROBLEMS:
             check_trial(Trial({"kind": name, "agents": 1}, method, step_size=step_size))
+    learns(method, step_size)
 
 
 def check_problem(kind: str, *, step_size: float = 1e-3, **values: Any) -> None:

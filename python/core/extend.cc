@@ -21,6 +21,7 @@
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/replica.h"
 #include "python/core/core.h"
+#include "python/core/fields.h"
 #include "python/core/views.h"
 
 // What type checkers are told of views.
@@ -169,6 +170,8 @@ class PythonProblem final : public Problem {
 
 // ---- methods ----
 
+constexpr const char* kFixedMean = "the mean of what was contributed can be read only";
+
 // What contribute and update are given: one block's memory, its samples, and what everybody shares.
 class Block {
  public:
@@ -183,24 +186,23 @@ class Block {
         centre_(centre),
         mean_(mean),
         names_(&names),
-        views_(&views) {}
+        views_(&views),
+        live_(views.live()) {}
 
-  void end() { round_ = nullptr; }
   Lanes lanes() const { return agents_.lanes; }
   int steps() const { return batch().steps; }
   int size() const { return batch().size; }
 
-  nb::dict agent() const {
-    batch();
-    nb::dict all;
-    for (const Layout::Named& f : names_->agent)
-      all[f.name.c_str()] = views_->write(agents_[f.field], lanes().count);
-    return all;
+  Fields agent() const { return live_.require(), Fields(names_->agent, agents_, *views_); }
+  Fields centre() const {
+    live_.require();
+    return {names_->centre, centre_.p, "block.centre can be read only: centre() changes it",
+            *views_};
   }
-  nb::dict centre() const { return columns(names_->centre, centre_.p); }
-  nb::dict mean() const {
+  Fields mean() const {
+    live_.require();
     if (mean_ == nullptr) throw nb::attribute_error("contribute makes the mean, and has none");
-    return columns(names_->sum, mean_);
+    return {names_->sum, const_cast<double*>(mean_), kFixedMean, *views_};
   }
   nb::object step_size(int k) const {
     const Round& round = this->round(k);
@@ -241,17 +243,7 @@ class Block {
     if (k < 0 || k >= steps()) throw nb::index_error("no such local step of the round");
     return *round_;
   }
-  const Batch& batch() const {
-    if (round_ == nullptr) throw nb::value_error("a block is for the call it was given to");
-    return *batch_;
-  }
-  nb::dict columns(const std::vector<Layout::Named>& names, const double* p) const {
-    batch();
-    nb::dict all;
-    for (const Layout::Named& f : names)
-      all[f.name.c_str()] = views_->read(p + f.field.at, f.field.rows);
-    return all;
-  }
+  const Batch& batch() const { return live_.require(), *batch_; }
 
   const Round* round_;
   const Batch* batch_;
@@ -260,18 +252,7 @@ class Block {
   const double* mean_;
   const Names* names_;
   Views* views_;
-};
-
-// A block ends with its call, also where that fails.
-class Ending {
- public:
-  explicit Ending(Block& block) : block_(block) {}
-  ~Ending() { block_.end(); }
-  Ending(const Ending&) = delete;
-  Ending& operator=(const Ending&) = delete;
-
- private:
-  Block& block_;
+  Live live_;
 };
 
 class PythonMethod final : public Algorithm {
@@ -314,15 +295,14 @@ class PythonMethod final : public Algorithm {
                   Message message) const override {
     if (!contributes_) return;
     with_block("contribute", round, batch, agents, centre, nullptr, [&](const nb::object& given) {
-      const nb::dict sums = nb::cast<nb::dict>(given);
-      if (sums.size() != names_.sum.size())
+      if (PyMapping_Check(given.ptr()) == 0 || nb::len(given) != names_.sum.size())
         throw BadInput(
             fmt::format("method '{}': contribute must give every field of the sum, a "
                         "dict of {}",
                         name_, names_.sum.size()));
       for (const Layout::Named& f : names_.sum) {
         const Out rows = round.scratch.rows(f.field.rows);
-        if (!views_.put(nb::object(sums[f.name.c_str()]), rows, agents.lanes.count))
+        if (!views_.put(nb::object(given[f.name.c_str()]), rows, agents.lanes.count))
           throw nb::python_error();
         message.add(f.field, rows);
       }
@@ -332,14 +312,8 @@ class PythonMethod final : public Algorithm {
     if (!moves_centre_) return;
     const Turn turn;
     Views::Call call(views_);
-    {
-      nb::dict sums, fields;
-      for (const Layout::Named& f : names_.sum)
-        sums[f.name.c_str()] = views_.read(mean.p + f.field.at, f.field.rows);
-      for (const Layout::Named& f : names_.centre)
-        fields[f.name.c_str()] = views_.write(centre.p + f.field.at, f.field.rows);
-      (*self_).attr("centre")(sums, fields);
-    }
+    (*self_).attr("centre")(Fields(names_.sum, const_cast<double*>(mean.p), kFixedMean, views_),
+                            Fields(names_.centre, centre.p, nullptr, views_));
     call.end([&] { return fmt::format("method '{}': centre", name_); });
   }
   void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
@@ -374,7 +348,6 @@ class PythonMethod final : public Algorithm {
     {
       const nb::object given =
           nb::cast(Block(round, batch, agents, centre, mean, names_, views_), nb::rv_policy::move);
-      const Ending ending(nb::cast<Block&>(given));
       use((*self_).attr(function)(given));
     }
     call.end([&] { return fmt::format("method '{}': {}", name_, function); });
@@ -523,6 +496,23 @@ class Replicate {
   Replica replica_;
 };
 
+void bind_fields(nb::module_& m) {
+  nb::class_<Fields>(m, "Fields", "Arrays by name; to assign to one is to write into it.")
+      .def("__getitem__", &Fields::get, nb::arg("name"),
+           nb::sig("def __getitem__(self, name: str) -> " AFFPCL_ARRAY))
+      .def("__setitem__", &Fields::set, nb::arg("name"), nb::arg("value"),
+           nb::sig("def __setitem__(self, name: str, value: numpy.typing.ArrayLike) -> None"))
+      .def("__len__", &Fields::size)
+      .def("__contains__", &Fields::contains, nb::arg("name"))
+      .def(
+          "__iter__", [](const Fields& f) { return nb::iter(nb::cast(f.keys())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
+      .def("keys", &Fields::keys)
+      .def("values", &Fields::values, nb::sig("def values(self) -> list[" AFFPCL_ARRAY "]"))
+      .def("items", &Fields::items,
+           nb::sig("def items(self) -> list[tuple[str, " AFFPCL_ARRAY "]]"));
+}
+
 }  // namespace
 
 bool written_in_python(const Spec& spec) {
@@ -568,21 +558,16 @@ void bind_extend(nb::module_& m) {
             return drawn(&uniforms, s.key, s.lanes.first, s.lanes.count, rows, why, first);
           },
           nb::arg("rows"), nb::arg("purpose") = kPurposes[0].data(), nb::arg("first") = 0);
+  bind_fields(m);
   nb::class_<Block>(m, "Block", "What contribute and update are given: one block of agents.")
       .def_prop_ro(
           "agents", [](const Block& b) { return agents_of(b.lanes()); },
           nb::for_getter(nb::sig("def agents(self) -> slice")))
       .def_prop_ro("steps", &Block::steps, "Local steps of this round.")
       .def_prop_ro("batch", &Block::size, "Samples of a local step.")
-      .def_prop_ro("agent", &Block::agent,
-                   nb::for_getter(nb::sig("def agent(self) -> dict[str, " AFFPCL_ARRAY "]")),
-                   "The agents' fields, to be changed.")
-      .def_prop_ro("centre", &Block::centre,
-                   nb::for_getter(nb::sig("def centre(self) -> dict[str, " AFFPCL_ARRAY "]")),
-                   "What everybody shares.")
-      .def_prop_ro("mean", &Block::mean,
-                   nb::for_getter(nb::sig("def mean(self) -> dict[str, " AFFPCL_ARRAY "]")),
-                   "The mean of what was contributed.")
+      .def_prop_ro("agent", &Block::agent, "The agents' fields, to be changed.")
+      .def_prop_ro("centre", &Block::centre, "What everybody shares.")
+      .def_prop_ro("mean", &Block::mean, "The mean of what was contributed.")
       .def("step_size", &Block::step_size, nb::arg("k") = 0,
            nb::sig("def step_size(self, k: int = 0) -> " AFFPCL_ARRAY))
       .def("central_step_size", &Block::central_step_size, nb::arg("k") = 0)

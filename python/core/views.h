@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -53,6 +54,18 @@ class Held {
   nb::object object_;
 };
 
+// Whether a call is under way. What a function was given asks before it reads the engine's memory.
+class Live {
+ public:
+  void end() const { *live_ = false; }
+  void require() const {
+    if (!*live_) throw nb::value_error("blocks and fields are for the call they were given to");
+  }
+
+ private:
+  std::shared_ptr<bool> live_ = std::make_shared<bool>(true);
+};
+
 // Arrays of the engine's memory, for the call of a function written in Python. Each has memory of
 // its own: it holds a copy, and what may be changed is written back when the call ends. So an array
 // that outlives its call, because it was kept or because a traceback holds it, is still an array.
@@ -63,10 +76,13 @@ class Views {
   // back.
   class Call {
    public:
-    explicit Call(Views& views) : views_(views), outer_(views.first_) {
+    explicit Call(Views& views)
+        : views_(views), outer_(views.first_), outer_live_(std::exchange(views.live_, Live())) {
       views.first_ = views.used_.size();
     }
     ~Call() {
+      views_.live_.end();
+      views_.live_ = outer_live_;
       const std::size_t first = views_.first_;
       for (std::size_t i = first; i < views_.used_.size(); ++i)
         views_.give_back(std::move(views_.used_[i].array));
@@ -93,6 +109,7 @@ class Views {
    private:
     Views& views_;
     std::size_t outer_;
+    Live outer_live_;
   };
 
   Views() = default;
@@ -102,6 +119,8 @@ class Views {
   }
   Views(const Views&) = delete;
   Views& operator=(const Views&) = delete;
+
+  const Live& live() const { return live_; }  // of the present call
 
   nb::object read(In in, int count) {
     return view(const_cast<double*>(in.p), {in.rows, in.width, in.width == 1 ? 1 : count, false});
@@ -201,6 +220,7 @@ class Views {
 
   std::map<Form, std::vector<Array>> free_;
   std::vector<Used> used_;
+  Live live_;
   std::size_t first_ = 0;  // of those used, the first of the present call's
 };
 

@@ -119,7 +119,7 @@ def test_what_goes_wrong_is_said():
     with pytest.raises(ValueError, match="method 'keeps': update kept an array of its call; keep a copy"):
         run_method("keeps")
     simple_method("KeepsBlock", keeps_block)
-    with pytest.raises(ValueError, match="a block is for the call it was given to"):
+    with pytest.raises(ValueError, match="blocks and fields are for the call they were given to"):
         run_method("keeps_block")
     simple_method("NoX", lambda self, block: None, declare=lambda self, shape: affpcl.Memory(agent={"z": 1}))
     with pytest.raises(ValueError, match="method 'no_x' declares no field 'x'"):
@@ -152,7 +152,7 @@ class Keeps(affpcl.Method):
     def update(self, block):
         x, step, shared, row = block.agent["x"], block.step_size(), block.centre["c"], block.agent["x"][1]
         s, b = block.sample()
-        kept.append([(array, array.copy()) for array in (x, step, shared, row, s, b)] + [block])
+        kept.append([(array, array.copy()) for array in (x, step, shared, row, s, b)] + [block, block.agent])
         if self.fails:
             raise KeyError("mine")
 
@@ -165,15 +165,15 @@ for fails in (False, True):
                     "method": [{"kind": "keeps", "fails": fails}]})
     except (ValueError, KeyError) as error:
         gc.collect()
-        *arrays, block = kept[0]
+        *arrays, block, fields = kept[0]
         for array, copy in arrays:
             assert np.array_equal(array, copy), (array, copy)
         for use in (lambda: block.agent, lambda: block.centre, lambda: block.sample(), lambda: block.steps,
-                    lambda: block.local_steps("x"), lambda: block.step_size()):
+                    lambda: block.local_steps("x"), lambda: block.step_size(), lambda: fields["x"], lambda: list(fields)):
             try:
                 use()
             except ValueError as refused:
-                assert "a block is for the call it was given to" in str(refused), refused
+                assert "blocks and fields are for the call they were given to" in str(refused), refused
             else:
                 raise AssertionError("a block is used after its call")
     else:
@@ -186,6 +186,79 @@ def test_what_outlives_its_call_is_no_memory_of_the_engine():
     done = subprocess.run([sys.executable, "-c", OUTLIVES], env={**os.environ, "MALLOC_PERTURB_": "165"},
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_fields_are_assigned():
+    """block.agent["x"] = value is the same as block.agent["x"][:] = value."""
+    memory = dict(declare=lambda self, shape: affpcl.Memory(agent={"x": shape.d}, centre={"m": shape.d}, sum={"x": shape.d}),
+                  contribute=lambda self, block: block.agent)
+
+    def writes(self, block):
+        x = block.agent["x"]
+        x -= block.step_size() * block.residual(0, x)
+        x += 0.1 * (block.centre["m"] - x)
+
+    def assigns(self, block):
+        block.agent["x"] = block.agent["x"] - block.step_size() * block.residual(0, block.agent["x"])
+        block.agent["x"] += 0.1 * (block.centre["m"] - block.agent["x"])
+
+    simple_method("Writes", writes, centre=lambda self, mean, centre: centre["m"].__setitem__(..., mean["x"]), **memory)
+    simple_method("Assigns", assigns, centre=lambda self, mean, centre: centre.__setitem__("m", mean["x"]), **memory)
+    replicate = affpcl.Replicate({"problem": {"kind": "gaussian", "agents": 70}, "run": {"steps": 6},
+                                  "method": [{"kind": "writes"}, {"kind": "assigns"}]})
+    start = replicate.solution("assigns")
+    replicate.advance(6)
+    assert not np.array_equal(replicate.solution("assigns"), start)
+    assert np.array_equal(replicate.solution("assigns"), replicate.solution("writes"))
+
+
+def test_fields_are_a_mapping_that_refuses():
+    seen = {}
+
+    def looks(self, block):
+        fields = block.agent
+        seen.update(keys=fields.keys(), names=list(fields), count=len(fields), has=("x" in fields, "y" in fields),
+                    values=[v.shape for v in fields.values()], items=[(name, v.shape) for name, v in fields.items()])
+        for what, use in {"unknown": lambda: fields["xx"], "centre": lambda: block.centre.__setitem__("c", 1.0),
+                          "mean": lambda: block.mean.__setitem__("x", 1.0), "shape": lambda: fields.__setitem__("x", [1, 2])}.items():
+            try:
+                use()
+            except (KeyError, TypeError, ValueError) as error:
+                seen[what] = f"{type(error).__name__}: {error}"
+
+    simple_method("Looks", looks, contribute=lambda self, block: {"x": block.agent["x"]},
+                  declare=lambda self, shape: affpcl.Memory(agent={"x": shape.d, "old": 2}, centre={"c": 1}, sum={"x": shape.d}))
+    affpcl.run({"problem": {"kind": "gaussian", "agents": 3, "dim": 4}, "run": {"steps": 1, "replicates": 1},
+                "method": [{"kind": "looks"}]})
+    assert seen["keys"] == seen["names"] == ["x", "old"] and seen["count"] == 2 and seen["has"] == (True, False)
+    assert seen["values"] == [(4, 3), (2, 3)] and seen["items"] == [("x", (4, 3)), ("old", (2, 3))]
+    assert "no field 'xx' was declared; did you mean 'x'" in seen["unknown"]
+    assert seen["centre"] == "TypeError: block.centre can be read only: centre() changes it"
+    assert seen["mean"] == "TypeError: the mean of what was contributed can be read only"
+    assert seen["shape"].startswith("ValueError: could not broadcast")
+
+
+def test_methods_that_learn_nothing_are_caught():
+    def rebinds(self, block):
+        x = block.agent["x"]
+        x = x - block.step_size() * block.residual(0, x)
+
+    def climbs(self, block):
+        x = block.agent["x"]
+        x += block.step_size() * block.residual(0, x)
+
+    simple_method("Rebinds", rebinds)
+    simple_method("Climbs", climbs)
+    with pytest.raises(AssertionError, match="its x stays where it started: .* x = x - ... only names another array"):
+        testing.check_method("rebinds")
+    with pytest.raises(AssertionError, match="it learns nothing: .* from 27.* to "):
+        testing.check_method("climbs")
+
+
+@pytest.mark.parametrize("step_size", [1e-2, 1e-5])
+def test_the_engines_methods_learn(step_size):
+    for kind in ("independent", "fedavg", "fine_tune", "ditto", "pfedme", "ifca", "scaffold", "residual"):
+        testing.learns({"kind": kind}, step_size)
 
 
 def test_local_steps_and_arrays_agree():
