@@ -4,9 +4,10 @@
 
 #include <cmath>
 #include <deque>
-#include <nlohmann/json.hpp>
+#include <limits>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/data/columns.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/input_file.h"
@@ -15,12 +16,10 @@
 namespace affpcl {
 namespace {
 
-using Json = nlohmann::json;
-
 // What the parser meets, told apart by depth and keys; everything but x and y is passed over.
 //   depth 1: the keys of the file; 2: users; 3: x and y of a user; 4: their samples; 5: numbers of
 //   x
-class Handler final : public nlohmann::json_sax<Json> {
+class Handler final : public JsonEvents {
  public:
   // header_only: stop as soon as the number of columns is known.
   Handler(std::string path, bool header_only) : path_(std::move(path)), header_only_(header_only) {
@@ -29,8 +28,13 @@ class Handler final : public nlohmann::json_sax<Json> {
   }
 
   void parse() {
-    const InputFile file(path_);
-    Json::sax_parse(file.get(), this);
+    InputFile file(path_);
+    try {
+      parse_json([&](char* to, std::size_t bytes) { return file.read(to, bytes); }, *this,
+                 {.bytes = std::numeric_limits<std::size_t>::max()});
+    } catch (const BadJson& e) {
+      throw BadInput(fmt::format("{} is not JSON, or cut short, at {}", path_, e.what()));
+    }
     if (!found_)
       throw BadInput(fmt::format(
           "{} has no 'user_data'; of JSON files only those that LEAF writes can be read", path_));
@@ -57,14 +61,14 @@ class Handler final : public nlohmann::json_sax<Json> {
     return table;
   }
 
-  bool key(string_t& name) override {
+  bool key(const std::string& name) override {
     if (depth_ == 1) in_data_ = name == "user_data", found_ |= in_data_;
     if (depth_ == 2) user_ = name;
     if (depth_ == 3) part_ = !in_data_ ? ' ' : name == "x" ? 'x' : name == "y" ? 'y' : ' ';
     return true;
   }
 
-  bool start_object(std::size_t) override {
+  bool begin_object() override {
     refuse_unless(!in_sample(), "an object");
     if (in_data_ && depth_ == 2) rows_x_ = rows_y_ = 0;
     return enter();
@@ -78,7 +82,7 @@ class Handler final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool start_array(std::size_t) override {
+  bool begin_array() override {
     refuse_unless(!in_data_ || depth_ >= 3, "a list");
     refuse_unless(part_ != 'x' || depth_ <= 4, "a list");
     refuse_unless(part_ != 'y' || depth_ <= 3, "a list");
@@ -99,12 +103,16 @@ class Handler final : public nlohmann::json_sax<Json> {
     return !header_only_;
   }
 
-  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v)); }
-  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v)); }
-  bool number_float(number_float_t v, const string_t&) override { return number(v); }
-  bool boolean(bool v) override { return number(v ? 1 : 0); }
+  bool value(Json v) override {
+    if (v.is_number()) return number(v.get<double>());
+    if (v.is_bool()) return number(v.get<bool>() ? 1 : 0);
+    if (v.is_string()) return text(v.string());
+    refuse_unless(!in_sample(), "null");
+    return true;
+  }
 
-  bool string(string_t& text) override {
+ private:
+  bool text(const std::string& text) {
     if (part_ != 'y' || depth_ != 4) {
       refuse_unless(!in_sample(), fmt::format("'{}'", shown(text)));
       return true;
@@ -116,18 +124,6 @@ class Handler final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool null() override {
-    refuse_unless(!in_sample(), "null");
-    return true;
-  }
-  bool binary(binary_t&) override { return true; }
-
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    throw BadInput(fmt::format("{} is not JSON, or cut short, at byte {}", path_, position));
-  }
-
- private:
   bool enter() {
     ++depth_;
     return true;

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "affpcl/base/json.h"
 #include "affpcl/fit/frame.h"
 
 namespace affpcl {
-
-using Json = nlohmann::ordered_json;
 
 const char* to_text(Missing missing);
 

@@ -47,7 +47,7 @@ Json to_json(const Losses& l) {
 // Reads keys and says which one is wrong.
 class Reader {
  public:
-  Reader(const std::string& path, const Json& json) : path_(path), json_(json) {}
+  explicit Reader(const std::string& path) : path_(path) {}
   [[noreturn]] void damaged(const std::string& key) const {
     throw BadInput(fmt::format(
         "{} is damaged: '{}' is missing or not what it should be; fit it again", path_, key));
@@ -55,9 +55,9 @@ class Reader {
   template <class T>
   T get(const Json& at, const char* key) const {
     try {
-      return at.at(key).get<T>();
-    } catch (const Json::exception&) {
-      damaged(key);
+      return at.get<T>(key);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{} is damaged: {}; fit it again", path_, e.what()));
     }
   }
   std::vector<double> numbers(const Json& at, const char* key, std::size_t size) const {
@@ -82,16 +82,30 @@ class Reader {
     if (at.contains("cov")) m.cov = covariance(at, "cov", d);
     return m;
   }
-  const Json& list(const Json& at, const char* key) const {
-    if (!at.is_object() || !at.contains(key) || !at[key].is_array()) damaged(key);
+  const Json& object(const Json& at, const char* key) const {
+    if (!at.contains(key) || !at[key].is_object()) damaged(key);
     return at[key];
   }
-  const Json& top() const { return json_; }
+  const Json::Array& list(const Json& at, const char* key) const {
+    if (!at.contains(key) || !at[key].is_array()) damaged(key);
+    return at[key].elements();
+  }
 
  private:
   const std::string& path_;
-  const Json& json_;
 };
+
+Json whole_json(const std::string& text, const std::string& path) {
+  try {
+    return parse_json(text);
+  } catch (const BadJson& e) {
+    if (text.find(kFormat) != std::string::npos)
+      throw BadInput(fmt::format("{} is damaged ({}); fit it again", path, e.what()));
+    throw BadInput(
+        fmt::format("{} is not a model: it is no JSON file ({}); affpcl fit --out DIR writes one",
+                    path, e.what()));
+  }
+}
 
 }  // namespace
 
@@ -184,16 +198,10 @@ Model read_model(const std::string& given) {
 }
 
 Model parse_model(const std::string& text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    if (text.find(kFormat) != std::string::npos)
-      throw BadInput(fmt::format("{} is damaged: it is not whole; fit it again", path));
-    throw BadInput(fmt::format(
-        "{} is not a model: it is no JSON file; affpcl fit --out DIR writes one", path));
-  }
-  if (!json.is_object() || json.value("format", "") != kFormat)
+  const Json json = whole_json(text, path);
+  if (!json.contains("format") || json["format"] != kFormat)
     throw BadInput(fmt::format("{} is not a model: its format is not \"{}\"", path, kFormat));
-  const Reader r(path, json);
+  const Reader r(path);
   if (const int version = r.get<int>(json, "version"); version != kModelVersion)
     throw BadInput(fmt::format(
         "{} has format version {}, and this affpcl reads version {}: {}", path, version,
@@ -201,7 +209,7 @@ Model parse_model(const std::string& text, const std::string& path) {
         version > kModelVersion ? "use the newer affpcl that wrote it" : "fit it again"));
   Model model;
   Encoding& e = model.encoding;
-  const Json provenance = r.get<Json>(json, "provenance");
+  const Json& provenance = r.object(json, "provenance");
   model.version = r.get<std::string>(provenance, "version");
   model.command = r.get<std::string>(provenance, "command");
   model.files = r.get<std::vector<std::string>>(provenance, "files");
@@ -238,7 +246,7 @@ Model parse_model(const std::string& text, const std::string& path) {
   for (const Json& c : r.list(json, "channels")) {
     ChannelModel channel;
     channel.pooled = r.numbers(c, "pooled", d);
-    channel.centre = r.model(r.get<Json>(c, "centre"), d);
+    channel.centre = r.model(r.object(c, "centre"), d);
     if (stream) {
       model.channels.push_back(std::move(channel));
       continue;

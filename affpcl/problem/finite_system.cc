@@ -4,30 +4,26 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
 #include "affpcl/problem/tabular.h"
 
 namespace affpcl {
 namespace {
 
-using Json = nlohmann::json;
-
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
     std::ifstream in(path);
     if (!in) throw BadInput(fmt::format("cannot read {}", path));
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
     try {
-      json_ = Json::parse(in);
-    } catch (const Json::parse_error& e) {
-      throw BadInput(fmt::format("{} is not JSON: {}", path, place(e)));
-    } catch (const Json::exception& e) {
-      const std::string what = e.what();  // "… number overflow parsing '1e999'"
-      throw BadInput(fmt::format("{} holds a number that is too large: {}", path,
-                                 what.substr(std::min(what.find('\''), what.size()))));
+      json_ = parse_json(text);
+    } catch (const BadJson& e) {
+      throw BadInput(fmt::format("{} cannot be read as JSON: {}", path, e.what()));
     }
     if (!json_.is_object()) fail("must be an object with the keys A, mu, …");
   }
@@ -35,7 +31,7 @@ class Reader {
   bool has(const char* key) const { return json_.contains(key); }
   std::vector<std::string> keys() const {
     std::vector<std::string> k;
-    for (const auto& [key, value] : json_.items()) k.push_back(key);
+    for (const JsonMember& m : json_.members()) k.push_back(m.key);
     return k;
   }
 
@@ -57,7 +53,7 @@ class Reader {
                const std::string& where, std::vector<double>& out) const {
     if (depth == shape.size()) {
       if (!j.is_number() || !std::isfinite(j.get<double>()))
-        fail(fmt::format("{} is {}, not a finite number", where, j.dump()));
+        fail(fmt::format("{} is {}, not a finite number", where, j.description()));
       out.push_back(j.get<double>());
       return;
     }
@@ -69,13 +65,6 @@ class Reader {
     if (size == 0) fail(fmt::format("{} is empty", where));
     for (std::size_t i = 0; i < j.size(); ++i)
       collect(key, j[i], shape, depth + 1, fmt::format("{}[{}]", where, i), out);
-  }
-
-  std::string place(const Json::parse_error& e) const {
-    std::ifstream in(path_);
-    std::size_t line = 1, left = e.byte;
-    for (char c; left > 1 && in.get(c); --left) line += c == '\n';
-    return fmt::format("line {} cannot be read", line);
   }
 
   std::string path_;

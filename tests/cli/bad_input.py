@@ -101,7 +101,8 @@ spec('an empty spec', '', ())
 
 def system(name, content, says=()):
     path = tmp / 'system.json'
-    if content is not None: path.write_text(content if isinstance(content, str) else json.dumps(content))
+    if isinstance(content, bytes): path.write_bytes(content)
+    elif content is not None: path.write_text(content if isinstance(content, str) else json.dumps(content))
     (tmp / 'tabular.toml').write_text('[problem]\nkind = "tabular"\nfile = "system.json"\n' + METHOD)
     refused(name, 'run', 'tabular.toml', '--out', 'out', says=('system.json', *says))
     refused(name + ' (two threads)', 'run', 'tabular.toml', '--out', 'out', '--threads', 2, says=('system.json', *says))
@@ -118,6 +119,23 @@ system('a missing key', {k: v for k, v in good.items() if k != 'mu'}, ("'mu'",))
 system('a wrong shape', {**good, 'theta': [[1]]}, ('theta',))
 system('a text among numbers', {**good, 'theta': [[1], ['x']]}, ('theta[1][0]', 'x'))
 system('a number too large', json.dumps(good).replace('[[1], [2]]', '[[1], [1e999]]'), ('1e999',))
+system('a key twice', json.dumps(good)[:-1] + ', "mu": [[1, 0], [1, 0]]}', ('"mu"', 'twice'))
+system('a text that is not UTF-8', b'{"A": "\xff"}', ('line 1', 'UTF-8'))
+DEEP = '[' * 200000 + ']' * 200000
+for nested in (DEEP, '{"a": ' * 200000 + '1' + '}' * 200000, '[' * 200000):
+    system('a system nested deeply', '{"A": ' + nested + '}', ('line 1', 'nested'))
+(tmp / 'rows.csv').write_text('agent,x\na,1\n')
+MODEL = '{"format": "affpcl-model", "version": 1,\n"provenance": '
+for name, text, says in (('nested deeply', MODEL + DEEP + '}', ('line 2', 'nested')),
+                         ('nested deeply and cut', MODEL + DEEP[:100000], ('line 2', 'nested')),
+                         ('that is only brackets', DEEP, ('line 1', 'nested')),
+                         ('whose format is a number', '{"format": 1}', ('format',)),
+                         ('with a key twice', '{"format": "affpcl-model",\n"format": "affpcl-model"}', ('line 2', 'twice'))):
+    (tmp / 'model.json').write_text(text)
+    for words in (('inspect', 'model.json'), ('predict', 'model.json', 'rows.csv')):
+        refused(f'{words[0]} of a model {name}', *words, says=('model.json', *says))
+(tmp / 'leaf.json').write_text('{"hierarchies": ' + DEEP + ', "user_data": {"u": {"x": [[1]], "y": [1]}}}')
+refused('a LEAF file nested deeply', 'fit', 'leaf.json', '--target', 'y', says=('leaf.json', 'nested'))
 (tmp / 'system.json').write_text(json.dumps({**good, 'states': [[0, 1], [1, 0]]}))
 (tmp / 'tabular.toml').write_text('[problem]\nkind = "tabular"\nfile = "system.json"\n[run]\nsteps = 3\n' + METHOD)
 refused('more steps than recorded states', 'run', 'tabular.toml', '--out', 'out', says=('3', '2'))
