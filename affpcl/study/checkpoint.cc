@@ -14,10 +14,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
 
@@ -25,7 +25,6 @@ namespace affpcl {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr int kVersionOfFormat = 1;
 constexpr std::string_view kBefore = "checkpoint-", kAfter = ".affpcl";
@@ -85,31 +84,43 @@ void force_folder(const std::string& folder) {
   close(fd);
 }
 
-// The first difference of two specs, in words.
-std::string difference(const Json& theirs, const Json& ours) {
-  for (const Json& change : Json::diff(theirs, ours)) {
-    const std::string at = change["path"].get<std::string>();
-    const Json::json_pointer place(at);
-    const auto shown = [&](const Json& spec) {
-      return spec.contains(place) ? spec.at(place).dump() : "not set";
+// The first difference of two specs, in words; empty where there is none.
+std::string difference(const Json* theirs, const Json* ours, const std::string& key = "") {
+  if (theirs != nullptr && ours != nullptr) {
+    if (*theirs == *ours) return "";
+    std::string found;
+    const auto look = [&](const std::string& name, const Json* one, const Json* other) {
+      if (found.empty()) found = difference(one, other, key.empty() ? name : key + "." + name);
     };
-    std::string key = at.substr(1);
-    std::replace(key.begin(), key.end(), '/', '.');
-    return fmt::format("{} is {} there and {} here", key, shown(theirs), shown(ours));
+    const auto element = [](const Json& list, std::size_t i) {
+      return i < list.size() ? &list[i] : nullptr;
+    };
+    if (theirs->is_array() && ours->is_array())
+      for (std::size_t i = 0; i < std::max(theirs->size(), ours->size()); ++i)
+        look(std::to_string(i), element(*theirs, i), element(*ours, i));
+    if (theirs->is_object() && ours->is_object()) {
+      for (const JsonMember& m : theirs->members()) look(m.key, &m.value, ours->find(m.key));
+      for (const JsonMember& m : ours->members()) look(m.key, theirs->find(m.key), &m.value);
+    }
+    if (!found.empty()) return found;
   }
-  return "";
+  const auto shown = [](const Json* json) {
+    return json != nullptr ? print_json(*json) : "not set";
+  };
+  return fmt::format("{} is {} there and {} here", key.empty() ? "spec" : key, shown(theirs),
+                     shown(ours));
 }
 
 // Why a checkpoint of another identity cannot be continued here; empty: it can.
 std::string foreign(const Json& theirs, const Json& ours) {
   for (const auto& [key, name] :
        {std::pair{"affpcl", "affpcl version"}, {"instruction_set", "instruction set"}})
-    if (theirs.value(key, "") != ours[key])
-      return fmt::format("it is of another {}: {}, not {}", name, theirs.value(key, "unknown"),
-                         ours[key].get<std::string>());
-  if (theirs.value("spec", Json()) != ours["spec"])
-    return "it is of another study: " + difference(theirs.value("spec", Json()), ours["spec"]);
-  return "";
+    if (const auto own = ours.get<std::string>(key);
+        theirs.get_or<std::string>(key, "unknown") != own)
+      return fmt::format("it is of another {}: {}, not {}", name,
+                         theirs.get_or<std::string>(key, "unknown"), own);
+  const std::string change = difference(theirs.find("spec"), ours.find("spec"));
+  return change.empty() ? "" : "it is of another study: " + change;
 }
 
 // The tasks of a file; std::runtime_error, with the reason, if it cannot be used.
@@ -117,14 +128,18 @@ std::vector<TaskState> read_file(const std::string& path, const Json& identity) 
   std::ifstream in(path, std::ios::binary);
   std::string line;
   if (!in || !std::getline(in, line)) throw std::runtime_error("it cannot be read");
-  const Json head = Json::parse(line, nullptr, false);
-  if (!head.is_object() || head.value("format", "") != "affpcl-checkpoint")
+  Json head;
+  try {
+    head = parse_json(line);
+  } catch (const BadJson&) {  // head stays null, which has no format
+  }
+  if (!head.contains("format") || head["format"] != "affpcl-checkpoint")
     throw std::runtime_error("it is not a checkpoint");
-  if (head.value("version", 0) != kVersionOfFormat)
+  if (const int version = head.get_or("version", 0); version != kVersionOfFormat)
     throw std::runtime_error(fmt::format("it has format {}, and this affpcl reads format {}",
-                                         head.value("version", 0), kVersionOfFormat));
+                                         version, kVersionOfFormat));
   if (const std::string why = foreign(head, identity); !why.empty()) throw std::runtime_error(why);
-  const auto count = head.value("numbers", std::uint64_t{0});
+  const auto count = head.get_or("numbers", std::uint64_t{0});
   const std::uint64_t size = line.size() + 1 + count * sizeof(double) + sizeof(XXH64_hash_t);
   if (fs::file_size(path) != size)
     throw std::runtime_error(
@@ -165,12 +180,12 @@ Checkpoints::Checkpoints(std::string folder, const Study& study, bool resume)
     throw BadInput(
         fmt::format("{} is a folder of other things; checkpoints need their own", folder_));
   if (!found.empty()) next_ = found.back() + 1;
-  identity_ = Json{{"format", "affpcl-checkpoint"},
-                   {"version", kVersionOfFormat},
-                   {"affpcl", kVersion},
-                   {"instruction_set", instruction_set()},
-                   {"spec", Json::parse(study.json)}}
-                  .dump();
+  identity_ = print_json({{"affpcl", kVersion},
+                          {"format", "affpcl-checkpoint"},
+                          {"instruction_set", instruction_set()},
+                          {"numbers", nullptr},  // how many follow
+                          {"spec", parse_json(study.json)},
+                          {"version", kVersionOfFormat}});
 }
 
 std::string Checkpoints::path(std::int64_t number) const {
@@ -197,7 +212,7 @@ std::vector<TaskState> Checkpoints::read(
   std::vector<std::string> reasons;
   for (auto number = found.rbegin(); number != found.rend(); ++number) {
     try {
-      std::vector<TaskState> tasks = read_file(path(*number), Json::parse(identity_));
+      std::vector<TaskState> tasks = read_file(path(*number), parse_json(identity_));
       if (!reasons.empty() && note)
         note(fmt::format("{}; going on from {}", fmt::join(reasons, "; "), path(*number)));
       return tasks;
@@ -215,12 +230,12 @@ void Checkpoints::write(const std::vector<TaskState*>& tasks) {
     count += 4 + t->state.numbers.size();
     for (const std::vector<double>& list : t->state.numbers) count += list.size();
   }
-  Json head = Json::parse(identity_);
+  Json head = parse_json(identity_);
   head["numbers"] = count;
   const std::string whole = path(next_), part = whole + ".part";
   try {
     File file(part);
-    const std::string line = head.dump() + "\n";
+    const std::string line = print_json(head) + "\n";
     file.put(line.data(), line.size());
     std::vector<double> numbers;
     for (const TaskState* t : tasks) {

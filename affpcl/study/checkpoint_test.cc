@@ -102,6 +102,13 @@ TEST_F(CheckpointTest, AnotherStudyIsRefusedAndTheDifferenceNamed) {
   write(2);
   const std::string said = complaint(study("30"));
   EXPECT_NE(said.find("run.steps is 20 there and 30 here"), std::string::npos) << said;
+  const std::string more = complaint(study("20\nseed = 5"));
+  EXPECT_NE(more.find("run.seed is not set there and 5 here"), std::string::npos) << more;
+  const std::string method =
+      complaint(read_study(study().toml + "\n[[method]]\nkind = \"fedavg\"\n", "spec.toml"));
+  EXPECT_NE(method.find(R"(method.1 is not set there and {"kind":"fedavg"} here)"),
+            std::string::npos)
+      << method;
 }
 
 TEST_F(CheckpointTest, AFolderWithCheckpointsIsNotBegunAnew) {

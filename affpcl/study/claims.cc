@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 
 namespace affpcl {
 namespace {
@@ -249,14 +249,14 @@ std::vector<Verdict> judge(const std::string& claims, const std::string& name,
 }
 
 std::string claims_json(const std::vector<Verdict>& verdicts) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const Verdict& v : verdicts)
     list.push_back({{"says", v.says},
                     {"measured", v.measured},
                     {"lo", v.lo},
                     {"hi", v.hi},
                     {"holds", v.holds}});
-  return list.dump(1) + "\n";
+  return print_json(list, {.indent = 1}) + "\n";
 }
 
 }  // namespace affpcl

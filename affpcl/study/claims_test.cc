@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/study/studies.h"
 
 namespace affpcl {
@@ -127,7 +127,7 @@ TEST(Claims, WhatIsNotANumberDoesNotHold) {
           kAt,
       "study", r);
   EXPECT_FALSE(all.front().holds);
-  EXPECT_TRUE(nlohmann::json::parse(claims_json(all))[0]["measured"].is_null());
+  EXPECT_TRUE(parse_json(claims_json(all))[0]["measured"].is_null());
 }
 
 TEST(Claims, BadOnesAreRefusedByName) {

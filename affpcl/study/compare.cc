@@ -39,10 +39,10 @@ Json to_json(const Estimate& e) { return {{"mean", e.mean}, {"lo", e.lo}, {"hi",
 // The errors of a method by the replicate's number.
 std::map<std::int64_t, double> by_number(const Json& setting, const Json& method) {
   std::map<std::int64_t, double> out;
-  const Json numbers = setting.value("numbers", Json::array());
-  const Json errors = method.value("by_replicate", Json::array());
+  if (!setting.contains("numbers") || !method.contains("by_replicate")) return out;
+  const Json &numbers = setting["numbers"], &errors = method["by_replicate"];
   for (std::size_t i = 0; i < std::min(numbers.size(), errors.size()); ++i)
-    if (errors[i].is_number() && numbers[i].is_number_integer())
+    if (errors[i].is_number() && numbers[i].is_integer())
       out[numbers[i].get<std::int64_t>()] = errors[i].get<double>();
   return out;
 }
@@ -68,16 +68,16 @@ Pair compare_methods(const std::map<std::int64_t, double>& before,
 }
 
 const Json* named(const Json& list, const Json& name) {
-  for (const Json& one : list)
+  for (const Json& one : list.elements())
     if (one["name"] == name) return &one;
   return nullptr;
 }
 
 // The method that the first result's headline is about.
 Json subject_of(const Json& settings) {
-  for (const Json& s : settings)
-    if (s.contains("headline") && s["headline"].is_object())
-      return s["headline"].value("method", Json());
+  for (const Json& s : settings.elements())
+    if (const Json* headline = s.find("headline"))
+      return headline->contains("method") ? headline->at("method") : Json();
   return nullptr;
 }
 
@@ -93,7 +93,7 @@ Json compare_studies(const Json& before, const Json& after) {
     for (std::size_t j = 0; j < B.size(); ++j) {
       // Two results of one setting each compare, wherever they are.
       if (A[i]["at"] != B[j]["at"] && (A.size() > 1 || B.size() > 1)) continue;
-      for (const Json& m : A[i]["methods"]) {
+      for (const Json& m : A[i]["methods"].elements()) {
         const Json* other = named(B[j]["methods"], m["name"]);
         if (other == nullptr) continue;
         const auto errors = by_number(A[i], m), others = by_number(B[j], *other);
@@ -131,10 +131,10 @@ Json compare_studies(const Json& before, const Json& after) {
 // Agents of the same name are pairs; the interval is over agents, each weighted by its rows.
 Json compare_fits(const Json& before, const Json& after) {
   std::map<std::string, const Json*> others;
-  for (const Json& a : after["agents"]) others[a["agent"].get<std::string>()] = &a;
+  for (const Json& a : after["agents"].elements()) others[a["agent"].get<std::string>()] = &a;
   Json pairs = Json::array();
   Numbers a, b;
-  for (const Json& one : before["agents"]) {
+  for (const Json& one : before["agents"].elements()) {
     const auto other = others.find(one["agent"].get<std::string>());
     if (other == others.end() || !one["score"].is_object() ||
         !(*other->second)["score"].is_object())

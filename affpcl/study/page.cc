@@ -12,7 +12,7 @@ constexpr std::string_view kPlace = "AFFPCL_DATA";  // report/src/template.html
 // JSON that can stand inside a script element: no <, and nothing but ASCII.
 std::string embeddable(const Json& data) {
   std::string text;
-  for (char c : data.dump(-1, ' ', true, Json::error_handler_t::replace))
+  for (char c : print_json(data, {.ascii = true}))
     if (c == '<') {
       text += "\\u003c";
     } else {

@@ -23,10 +23,12 @@ using Numbers = std::vector<double>;
 
 // Six digits are enough to look at.
 void round_numbers(Json& j) {
-  if (j.is_number_float() && std::isfinite(j.get<double>()))
+  if (j.is_number() && !j.is_integer() && std::isfinite(j.get<double>()))
     j = std::stod(fmt::format("{:.6g}", j.get<double>()));
-  if (j.is_structured())
-    for (Json& one : j) round_numbers(one);
+  if (j.is_array())
+    for (Json& one : j.elements()) round_numbers(one);
+  if (j.is_object())
+    for (JsonMember& m : j.members()) round_numbers(m.value);
 }
 
 // `most` places among `count`, evenly spread, with both ends; all of them where they are fewer.
@@ -46,8 +48,8 @@ Numbers pick(const Numbers& values, const std::vector<std::size_t>& places) {
 // A value of a sweep as the CSV files write it.
 std::string cell(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return to_text(Value(value.get<bool>()));
-  if (value.is_number_integer()) return to_text(Value(value.get<std::int64_t>()));
+  if (value.is_bool()) return to_text(Value(value.get<bool>()));
+  if (value.is_integer()) return to_text(Value(value.get<std::int64_t>()));
   if (value.is_number()) return to_text(Value(value.get<double>()));
   return to_text(Value(value.get<std::vector<double>>()));
 }
@@ -57,10 +59,10 @@ class StudyRows {
  public:
   StudyRows(const std::string& path, const Json& settings)
       : csv_(path), settings_(settings), method_column_(csv_.column("method")) {
-    for (const Json& s : settings) {
+    for (const Json& s : settings.elements()) {
       std::vector<std::string> cells;
-      for (const auto& [key, value] : s["at"].items()) {
-        if (&s == &settings.front()) keys_.push_back(csv_.column(key));
+      for (const auto& [key, value] : s["at"].members()) {
+        if (&s == &settings[0]) keys_.push_back(csv_.column(key));
         cells.push_back(cell(value));
       }
       cells_.push_back(std::move(cells));
@@ -97,8 +99,7 @@ class StudyRows {
         return false;
     const Json& methods = settings_[setting_]["methods"];
     for (method_ = 0; method_ < methods.size(); ++method_)
-      if (methods[method_]["name"].get_ref<const std::string&>() == csv_.fields()[method_column_])
-        return true;
+      if (methods[method_]["name"].string() == csv_.fields()[method_column_]) return true;
     return false;
   }
 
@@ -176,7 +177,7 @@ std::vector<std::vector<Columns>> read_agents(const std::string& path, const Jso
   CsvReader& csv = rows.csv();
   const std::size_t first = csv.column("mse_mean");
   std::vector<std::vector<Columns>> all;
-  for (const Json& s : settings) all.emplace_back(s["methods"].size());
+  for (const Json& s : settings.elements()) all.emplace_back(s["methods"].size());
   while (rows.next()) {
     Columns& columns = all[rows.setting()][rows.method()];
     if (columns.empty())
@@ -204,9 +205,10 @@ const Numbers* column_of(const Columns& columns, std::string_view name) {
 std::vector<std::size_t> agents_to_keep(const Json& setting, const std::vector<Columns>& methods,
                                         std::size_t count, double share) {
   std::size_t subject = 0;
-  const Json name = setting.value("headline", Json::object()).value("method", Json());
+  const Json* headline = setting.find("headline");
+  const Json* name = headline != nullptr ? headline->find("method") : nullptr;
   for (std::size_t m = 0; m < methods.size(); ++m)
-    if (setting["methods"][m]["name"] == name) subject = m;
+    if (name != nullptr && setting["methods"][m]["name"] == *name) subject = m;
   const Numbers* by = column_of(methods[subject], "vs_independent");
   if (by == nullptr) by = column_of(methods[subject], "mse_mean");
   std::vector<std::size_t> order = spread(count, count);
@@ -247,14 +249,14 @@ void add_agents(const std::string& path, double most, Json& data) {
 
 // How many packed numbers fit beside the data so far.
 double numbers_left(const Json& data, std::size_t room) {
-  const std::size_t used = data.dump().size();
+  const std::size_t used = print_json(data).size();
   return used < room ? static_cast<double>(room - used) / 4 : 0;
 }
 
 Json study_data(const ResultFiles& result, std::size_t room) {
   Json data = result.summary;
-  for (Json& s : data["settings"])
-    for (Json& m : s["methods"]) {
+  for (Json& s : data["settings"].elements())
+    for (Json& m : s["methods"].elements()) {
       m.erase("agents");
       m.erase("by_replicate");
       m["curves"] = Json::array();

@@ -19,12 +19,11 @@ class Checker {
   void study(const Json& j) const {
     manifest(j);
     for (const Json& s : list(j, "settings")) {
-      for (const Json& value : need(s, "at", &Json::is_object))
-        if (value.is_object() || value.is_null()) damaged("at");
+      for (const JsonMember& m : need(s, "at", &Json::is_object).members())
+        if (m.value.is_object() || m.value.is_null()) damaged("at");
       if (s.contains("headline")) need(s, "headline", &Json::is_object);
-      for (const char* key : {"replicates", "used", "steps"})
-        need(s, key, &Json::is_number_integer);
-      each(need(s, "diverged", &Json::is_object), "diverged", &Json::is_number_integer);
+      for (const char* key : {"replicates", "used", "steps"}) need(s, key, &Json::is_integer);
+      whole_numbers(s, "diverged");
       for (const Json& m : list(s, "methods")) {
         need(m, "name", &Json::is_string);
         estimate(m, "mse");
@@ -39,16 +38,16 @@ class Checker {
     manifest(j);
     const bool scored = j.contains("score") && !j["score"].is_null();
     if (scored) {
-      const std::string measure = need(j["score"], "measure", &Json::is_string);
+      const std::string measure = need(j["score"], "measure", &Json::is_string).string();
       losses(j["score"], measure.c_str());
       estimate(j["score"], "gain");
-      each(need(j, "verdicts", &Json::is_object), "verdicts", &Json::is_number_integer);
+      whole_numbers(j, "verdicts");
     }
-    const Json& agents = list(j, "agents");
+    const Json::Array& agents = list(j, "agents");
     if (agents.size() != model.agents.size()) damaged("agents");
     for (const Json& a : agents) {
       for (const char* key : {"agent", "given"}) need(a, key, &Json::is_string);
-      need(a, "rows", &Json::is_number_integer);
+      need(a, "rows", &Json::is_integer);
       if (!scored) continue;
       losses(a, "score");
       estimate(a, "gain");
@@ -65,13 +64,15 @@ class Checker {
         key));
   }
   const Json& need(const Json& at, const char* key, Is is) const {
-    if (!at.is_object() || !at.contains(key) || !(at[key].*is)()) damaged(key);
+    if (!at.contains(key) || !(at[key].*is)()) damaged(key);
     return at[key];
   }
-  const Json& list(const Json& at, const char* key) const { return need(at, key, &Json::is_array); }
-  void each(const Json& values, const char* key, Is is) const {
-    for (const Json& v : values)
-      if (!(v.*is)()) damaged(key);
+  const Json::Array& list(const Json& at, const char* key) const {
+    return need(at, key, &Json::is_array).elements();
+  }
+  void whole_numbers(const Json& at, const char* key) const {
+    for (const JsonMember& m : need(at, key, &Json::is_object).members())
+      if (!m.value.is_integer()) damaged(key);
   }
   void numbers(const Json& at, const char* key, std::initializer_list<const char*> names) const {
     const Json& e = need(at, key, &Json::is_object);
@@ -86,7 +87,7 @@ class Checker {
     const Json& m = need(j, "manifest", &Json::is_object);
     need(m, "command", &Json::is_string);
     need(m, "spec", &Json::is_object);
-    need(m, "seed", &Json::is_number_integer);
+    need(m, "seed", &Json::is_integer);
   }
 
   std::string path_;
@@ -103,11 +104,14 @@ ResultFiles read_result(const std::string& folder) {
   const fs::path path = dir / "summary.json";
   if (!fs::exists(path, error))
     throw BadInput(fmt::format("{} is not a result folder: it has no summary.json", folder));
-  ResultFiles r{folder, Json::parse(content_of(path.string()), nullptr, false), {}};
-  if (r.summary.is_discarded())
-    throw BadInput(
-        fmt::format("{} is damaged: it is not whole JSON; make the result again", path.string()));
-  const bool study = r.summary.is_object() && r.summary.contains("settings");
+  ResultFiles r{folder, {}, {}};
+  try {
+    r.summary = parse_json(content_of(path.string()));
+  } catch (const BadJson& e) {
+    throw BadInput(fmt::format("{} is damaged: it is not whole JSON ({}); make the result again",
+                               path.string(), e.what()));
+  }
+  const bool study = r.summary.contains("settings");
   const auto whole = [&](const char* name) {
     if (!fs::exists(dir / name, error))
       throw BadInput(fmt::format("{} is not whole: it has summary.json, but no {}", folder, name));
@@ -117,7 +121,7 @@ ResultFiles read_result(const std::string& folder) {
     check.study(r.summary);
     for (const char* name : {"curves.csv", "agents.csv"}) whole(name);
   } else {
-    if (!r.summary.is_object() || !r.summary.contains("agents"))
+    if (!r.summary.contains("agents"))
       throw BadInput(fmt::format(
           "{} is neither of a run nor of a fit: it has no settings and no agents", path.string()));
     whole("model.json");

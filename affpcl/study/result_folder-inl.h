@@ -1,15 +1,13 @@
 // What page.cc and its parts share: a result folder as read from disk and checked. Not installed.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "affpcl/base/json.h"
 #include "affpcl/fit/fit.h"
 
 namespace affpcl {
-
-using Json = nlohmann::ordered_json;
 
 struct ResultFiles {
   std::string folder;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "affpcl/base/json.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/study/headline.h"
 #include "affpcl/version.h"
@@ -15,13 +15,11 @@
 namespace affpcl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json to_json(const Value& value) {
   return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
-Json to_json(const Estimate& e, bool with_median) {  // nlohmann writes what is not finite as null
+Json to_json(const Estimate& e, bool with_median) {  // what is not finite is printed as null
   Json j{{"mean", e.mean}, {"lo", e.lo}, {"hi", e.hi}};
   if (with_median) j["median"] = e.median;
   return j;
@@ -61,7 +59,7 @@ std::string agents_text(const SettingResult& s, const MethodResult& m) {
     if (!s.distance.empty()) agent["distance"] = s.distance[i];
     for (std::size_t c = 0; c < m.columns.size(); ++c) agent[m.columns[c]] = m.agents[i].columns[c];
     text += i == 0 ? "\n" + margin : ",\n" + margin;
-    for (char letter : agent.dump(1)) {
+    for (char letter : print_json(agent, {.indent = 1})) {
       text += letter;
       if (letter == '\n') text += margin;
     }
@@ -75,7 +73,7 @@ std::string filled(const std::string& text, const std::vector<std::string>& agen
   std::string out;
   std::size_t from = 0;
   for (std::size_t i = 0; i < agents.size(); ++i) {
-    const std::string mark = Json(placeholder(i)).dump();
+    const std::string mark = print_json(placeholder(i));
     const std::size_t at = text.find(mark, from);
     out.append(text, from, at - from).append(agents[i]);
     from = at + mark.size();
@@ -109,7 +107,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
                          const std::string& command) {
   Json manifest{{"version", kVersion},
                 {"study", study.name},
-                {"spec", Json::parse(study.json)},
+                {"spec", parse_json(study.json)},
                 {"spec_toml", study.toml},
                 {"seed", study.settings.empty() ? 0 : study.settings.front().spec.run.seed},
                 {"command", command},
@@ -168,7 +166,7 @@ std::string summary_json(const Study& study, const StudyResult& result,
   const Json all{{"manifest", std::move(manifest)},
                  {"headline", headline(result)},
                  {"settings", std::move(settings)}};
-  return filled(all.dump(1), texts) + "\n";
+  return filled(print_json(all, {.indent = 1}), texts) + "\n";
 }
 
 std::string curves_csv(const StudyResult& result) {

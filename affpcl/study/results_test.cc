@@ -7,13 +7,12 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "affpcl/base/json.h"
 
 namespace affpcl {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -63,7 +62,7 @@ StudyResult result() {
 
 TEST(SummaryJson, HasTheContractsManifest) {
   const Json m =
-      Json::parse(summary_json(study(), result(), "affpcl run 'my spec.toml'"))["manifest"];
+      parse_json(summary_json(study(), result(), "affpcl run 'my spec.toml'"))["manifest"];
   for (const char* key : {"version", "spec", "seed", "command", "host", "instruction_set",
                           "compiler", "threads", "ranks", "seconds", "complete"})
     EXPECT_TRUE(m.contains(key)) << key;
@@ -78,7 +77,7 @@ TEST(SummaryJson, HasTheContractsManifest) {
 }
 
 TEST(SummaryJson, HasTheContractsSettings) {
-  const Json j = Json::parse(summary_json(study(), result(), ""));
+  const Json j = parse_json(summary_json(study(), result(), ""));
   ASSERT_EQ(j["settings"].size(), 2u);
   const Json& s = j["settings"][1];
   EXPECT_EQ(s["at"]["problem.delta_env"], 0.3);
@@ -89,10 +88,10 @@ TEST(SummaryJson, HasTheContractsSettings) {
   ASSERT_EQ(s["methods"].size(), 2u);
   const Json& m = s["methods"][0];
   EXPECT_EQ(m["name"], "affpcl, \"ours\"");
-  EXPECT_EQ(m["mse"], Json::parse(R"({"mean": 0.5, "lo": 0.25, "hi": 0.75, "median": 0.4})"));
-  EXPECT_EQ(m["vs_independent"], Json::parse(R"({"mean": 0.1, "lo": 0.05, "hi": 0.15})"));
+  EXPECT_EQ(m["mse"], parse_json(R"({"mean": 0.5, "lo": 0.25, "hi": 0.75, "median": 0.4})"));
+  EXPECT_EQ(m["vs_independent"], parse_json(R"({"mean": 0.1, "lo": 0.05, "hi": 0.15})"));
   EXPECT_EQ(m["central"]["x"], 0.01);
-  EXPECT_EQ(m["comm"], Json::parse(R"({"up": 15, "down": 15})"));
+  EXPECT_EQ(m["comm"], parse_json(R"({"up": 15, "down": 15})"));
   EXPECT_EQ(m["seconds"], 0.125);
   ASSERT_EQ(m["agents"].size(), 2u);
   EXPECT_EQ(m["agents"][1]["agent"], 1);
@@ -104,7 +103,7 @@ TEST(SummaryJson, WhatIsNotFiniteIsNull) {
   const std::string text = summary_json(study(), result(), "");
   EXPECT_EQ(text.find("nan"), std::string::npos);
   EXPECT_EQ(text.find("inf\""), std::string::npos);
-  const Json s = Json::parse(text)["settings"][0];
+  const Json s = parse_json(text)["settings"][0];
   EXPECT_TRUE(s["methods"][0]["central"]["theta"].is_null());
   EXPECT_TRUE(s["methods"][0]["agents"][1]["mse"]["lo"].is_null());
   EXPECT_TRUE(s["methods"][0]["agents"][1]["vs_independent"]["mean"].is_null());

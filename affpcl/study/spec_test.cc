@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 
 namespace affpcl {
 namespace {
@@ -156,7 +156,7 @@ TEST(SpecReader, TheKeptTextIsEnoughToRunItAgain) {
   EXPECT_EQ(again.settings[1].spec.methods[1].batch, 3);
   EXPECT_EQ(again.settings[1].spec.run.steps, 20);
   EXPECT_EQ(again.settings[1].at, first.settings[1].at);
-  const nlohmann::json j = nlohmann::json::parse(first.json);
+  const Json j = parse_json(first.json);
   EXPECT_EQ(j["run"]["seed"], 5);
   EXPECT_EQ(j["problem"]["kind"], "tabular");
   EXPECT_EQ(j["run"]["step_size_objective"]["t0"], 12);

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/study/limits.h"
 #include "affpcl/study/replica.h"
 #include "affpcl/study/results.h"
@@ -49,11 +49,11 @@ StudyResult run(const Study& s, int threads = 1) { return run_study(s, options(t
 
 // The summary without what may differ between two runs of one spec.
 std::string core(const Study& s, const StudyResult& r) {
-  nlohmann::json j = nlohmann::json::parse(summary_json(s, r, ""));
+  Json j = parse_json(summary_json(s, r, ""));
   j.erase("manifest");
-  for (auto& setting : j["settings"])
-    for (auto& method : setting["methods"]) method.erase("seconds");
-  return j.dump() + curves_csv(r) + agents_csv(r);
+  for (Json& setting : j["settings"].elements())
+    for (Json& method : setting["methods"].elements()) method.erase("seconds");
+  return print_json(j) + curves_csv(r) + agents_csv(r);
 }
 
 // One replicate, without run_study.
@@ -263,7 +263,7 @@ TEST(StudyDivergence, WhereAllDivergedThereIsNoMeanAndNoNaNInTheFiles) {
   EXPECT_EQ(setting.used, 0);
   EXPECT_EQ(setting.diverged[1].second, 5);
   EXPECT_EQ(setting.diverged[0].second, 0);
-  const nlohmann::json j = nlohmann::json::parse(summary_json(s, r, ""));
+  const Json j = parse_json(summary_json(s, r, ""));
   EXPECT_TRUE(j["settings"][0]["methods"][0]["mse"]["mean"].is_null());
   EXPECT_TRUE(j["settings"][0]["methods"][0]["vs_independent"].is_null());
   EXPECT_EQ(curves_csv(r).find("nan"), std::string::npos);
@@ -316,7 +316,7 @@ TEST(StudyInterruption, BeforeAnythingIsDoneLeavesNothing) {
   const StudyResult r = run_study(study(), options(2, &stop));
   EXPECT_FALSE(r.complete);
   EXPECT_TRUE(r.settings.empty());
-  EXPECT_NO_THROW(nlohmann::json::parse(summary_json(study(), r, "")));
+  EXPECT_NO_THROW(parse_json(summary_json(study(), r, "")));
 }
 
 // ---- refusals at run time ----
