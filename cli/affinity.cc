@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/fit/pilot.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/affinity.h"
@@ -20,8 +20,6 @@
 
 namespace affpcl::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json to_json(const Score& s) {
   if (!s.why.empty()) return {{"value", nullptr}, {"why", s.why}};
@@ -147,8 +145,9 @@ int of_spec(const AffinityVerb& o, const std::string& path, const std::string& c
     if (!o.json && !o.quiet) print_text(study.settings[i], a, gains);
     if (interruption()) return kInterrupted;
   }
-  if (o.json) fmt::print("{}\n", all.dump(1));
-  if (!o.out.empty()) write_file(o.out, all.dump(1) + "\n");
+  const std::string text = print_json(all, {.indent = 1}) + "\n";
+  if (o.json) std::fputs(text.c_str(), stdout);
+  if (!o.out.empty()) write_file(o.out, text);
   return kOk;
 }
 

@@ -2,11 +2,11 @@
 
 #include <charconv>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/math/kernels.h"
 #include "bench/rounds.h"
 #include "cli/verbs.h"
@@ -14,7 +14,6 @@
 namespace affpcl::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using bench::Limits;
 using bench::RoundCase;
 
@@ -115,7 +114,7 @@ int measure(const Options& o) {
          {"seconds", rounds[i].median},
          {"least_seconds", rounds[i].least},
          {"share_of_limit", modelled(cases[i]) ? Json(share(cases[i], rounds[i])) : Json()}});
-  fmt::print("{}\n", all.dump(1));
+  fmt::print("{}\n", print_json(all, {.indent = 1}));
   return kOk;
 }
 

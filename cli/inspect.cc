@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
 #include "affpcl/fit/model_file.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What a model does not have is a dash.
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.4g}", v) : "-"; }
@@ -157,7 +155,7 @@ Verb inspect_verb(CLI::App& app) {
                   list ? hint(o->agent, names) : fmt::format(" among its {}", names.size())));
             }
             if (o->json) {
-              fmt::print("{}\n", as_json(m, only).dump(1));
+              fmt::print("{}\n", print_json(as_json(m, only), {.indent = 1}));
             } else {
               print_model(m, only);
             }

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/algorithm/algorithm.h"
+#include "affpcl/base/json.h"
 #include "affpcl/density/ratio.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/spec.h"
@@ -12,8 +12,6 @@
 
 namespace affpcl::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 void print_params(std::span<const Param> params) {
   for (const Param& p : params) {
@@ -100,7 +98,7 @@ Verb list_verb(CLI::App& app) {
   verb->footer("Example:\n  affpcl list --keys");
   return {verb, [o] {
             if (o->json) {
-              fmt::print("{}\n", as_json().dump(1));
+              fmt::print("{}\n", print_json(as_json(), {.indent = 1}));
             } else {
               print_text(o->keys);
             }

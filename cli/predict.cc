@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/fit/model_file.h"
 #include "affpcl/study/files.h"
 #include "cli/verbs.h"
@@ -87,17 +87,17 @@ Verb predict_verb(CLI::App& app) {
             }
             const std::vector<std::string> notes = notes_of(p);
             if (o->json) {
-              nlohmann::ordered_json score = nullptr;
+              Json score;
               if (p.scored > 0 && classify)
                 score = {{"rows", p.scored}, {"log_loss", p.loss}, {"accuracy", p.accuracy}};
               if (p.scored > 0 && !classify)
                 score = {{"rows", p.scored}, {"mse", p.loss}, {"r2", p.r2}};
-              const nlohmann::ordered_json all{{"rows", p.rows},
-                                               {"unseen_agents", p.unseen},
-                                               {"unseen_rows", p.unseen_rows},
-                                               {"notes", notes},
-                                               {"score", score}};
-              fmt::print("{}\n", all.dump(1));
+              const Json all{{"rows", p.rows},
+                             {"unseen_agents", p.unseen},
+                             {"unseen_rows", p.unseen_rows},
+                             {"notes", notes},
+                             {"score", std::move(score)}};
+              fmt::print("{}\n", print_json(all, {.indent = 1}));
             } else if (!o->quiet) {
               std::FILE* const to =
                   o->out.empty() ? stderr : stdout;  // rows alone go where rows go

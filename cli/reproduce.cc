@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/json.h"
 #include "affpcl/study/claims.h"
 #include "affpcl/study/results.h"
 #include "affpcl/study/studies.h"
@@ -110,7 +110,7 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                 folders.push_back(std::make_unique<ResultFolder>(paths.back(), o->force));
             }
 
-            nlohmann::ordered_json all = nlohmann::ordered_json::object();
+            Json all = Json::object();
             for (std::size_t i = 0; i < studies.size(); ++i) {
               CommonOptions own = *o;
               if (!o->checkpoint.empty() && studies.size() > 1)
@@ -129,9 +129,8 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
               }
               const std::string page = o->report ? write_report(paths[i]) : "";
               if (o->json) {
-                nlohmann::ordered_json one =
-                    nlohmann::ordered_json::parse(summary_json(studies[i], result, command_line));
-                one["claims"] = nlohmann::ordered_json::parse(claims_json(verdicts));
+                Json one = parse_json(summary_json(studies[i], result, command_line));
+                one["claims"] = parse_json(claims_json(verdicts));
                 all[studies[i].name] = std::move(one);
               } else if (!o->quiet) {
                 fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
@@ -142,13 +141,14 @@ Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
                 std::fflush(stdout);
               }
               if (!result.complete) {
-                if (o->json) fmt::print("{}\n", all.dump(1));
+                if (o->json) fmt::print("{}\n", print_json(all, {.indent = 1}));
                 return int{kInterrupted};
               }
             }
             if (!first) return int{kOk};
             if (o->json)
-              fmt::print("{}\n", chosen.size() == 1 ? all.begin()->dump(1) : all.dump(1));
+              fmt::print("{}\n", print_json(chosen.size() == 1 ? all.members()[0].value : all,
+                                            {.indent = 1}));
             if (!o->json && !o->quiet && !o->out.empty()) fmt::print("results in {}\n", o->out);
             return int{kOk};
           },
