@@ -11,6 +11,7 @@ usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
 5. No two files define a class of the same name outside anonymous namespaces. Where both were linked into one program,
    the linker would keep one of two destructors, say, and use it for both.
 6. HACKING.md and docs/decisions/001-layers.md name the layers in this order.
+7. A library that is slow to compile is included in its one place, here and in cli/, bench/ and the like.
 """
 import pathlib
 import re
@@ -20,6 +21,10 @@ import tempfile
 LAYERS = "base math random data problem density algorithm runtime fit study".split()
 OUTSIDE = ("cli", "examples", "bench", "python")
 FOLDERS = ("affpcl", *OUTSIDE, "tests", "tools")
+BESIDE = (*OUTSIDE, "tests", "tools")  # checked for ONLY_IN alone
+
+# Headers that begin so are included in these files only.
+ONLY_IN = {"nlohmann/": ("affpcl/base/json.cc",)}
 
 STANDARD = set("""
     algorithm any array atomic barrier bit bitset charconv chrono codecvt compare complex concepts condition_variable
@@ -77,8 +82,18 @@ def layer_of(path):
     return parts[1] if parts[0] == "affpcl" and len(parts) > 2 else None
 
 
+def check_place(path, name):
+    """Why name has its place elsewhere than in path, or None."""
+    for start, places in ONLY_IN.items():
+        if name.startswith(start) and path not in places:
+            return f"includes {name}, which belongs in {' and '.join(places)}"
+    return None
+
+
 def check_include(path, name, quoted):
     """Why path may not include name, or None."""
+    if why := check_place(path, name):
+        return why
     test = re.search(r"_test\.(cc|h)$", path)
     public = path.endswith(".h") and not test and not path.endswith("-inl.h")
     top = name.split("/")[0]
@@ -167,6 +182,12 @@ def check(root):
                 for match in pattern.finditer(text):
                     token = match.group().strip()
                     found.append(f"{path}:{line_of(text, match.start())}: library code {what}: {token}")
+    for file in sorted(f for top in BESIDE for f in (root / top).rglob("*") if f.suffix in (".h", ".cc")):
+        path = file.relative_to(root).as_posix()
+        text = blank(file.read_text(encoding="utf-8"), strings=False)
+        for match in INCLUDE.finditer(text):
+            if why := check_place(path, match.group(1)[1:-1]):
+                found.append(f"{path}:{line_of(text, match.start(1))}: {why}")
     return found + check_classes(root) + check_documents(root), len(files)
 
 
@@ -182,6 +203,8 @@ def self_test():
         "affpcl/math/a_test.cc": '#include <gtest/gtest.h>\n#include "tests/source_dir.h"\n#include <iostream>\n'
                                  "void f() { std::cout << 1; }\n",
         "affpcl/math/a_bench.cc": "#include <benchmark/benchmark.h>\n",
+        "affpcl/base/json.cc": '#include "affpcl/base/json.h"\n#include <nlohmann/json.hpp>\n',
+        "cli/c.cc": '#include "affpcl/base/json.h"\n// #include <nlohmann/json.hpp>\n#include <fmt/format.h>\n',
         "affpcl/study/s.cc": '#include "affpcl/fit/f.h"\n#include "affpcl/base/error.h"\n',
         "affpcl/affpcl.h": '#include "affpcl/study/s.h"\n',
         "affpcl/math/once.h": "namespace affpcl {\nclass Once;\nstruct Once { void f() { struct In {}; } };\n"
@@ -215,6 +238,10 @@ def self_test():
         "python/core/twice.cc": "namespace affpcl { enum class Other : int { kA }; }\n",
         "HACKING.md": "".join(f"| `affpcl/{name}/` | what |\n" for name in sorted(LAYERS)),
         "docs/decisions/001-layers.md": "\nbase, math.\n",
+        **{path: "int x;\n#include <nlohmann/json.hpp>\n" for path in (
+            "affpcl/base/other.cc", "affpcl/base/json_test.cc", "affpcl/study/json.cc", "affpcl/fit/json-inl.h", "cli/x.cc",
+            "cli/x.h", "bench/x.cc", "tests/x_test.cc", "tests/theory/x.h", "examples/x.cc", "python/core/x.cc", "tools/f/x.cc")},
+        "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
     }
     with tempfile.TemporaryDirectory() as root:
