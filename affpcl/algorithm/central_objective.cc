@@ -161,9 +161,10 @@ void CentralObjective::centre(Mean mean, Centre centre) const {
   shift(centre.mutate(seen_), {mean[moments_], seen_.rows, 1});
   const auto k = static_cast<std::size_t>(theta_.rows);
   const double* seen = centre[seen_].p;
-  std::vector<double> M(k * k), v(k);
+  Matrix M(k, k);
+  Vector v(k);
   for (std::size_t r = 0; r < k; ++r) {
-    std::copy_n(seen + r * (k + 1), k, M.begin() + static_cast<std::ptrdiff_t>(r * k));
+    std::copy_n(seen + r * (k + 1), k, M.row(r).begin());
     v[r] = seen[r * (k + 1) + k];
   }
   set(centre.mutate(theta_), solve_least_norm(M, v));

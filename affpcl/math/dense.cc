@@ -1,19 +1,99 @@
 #include "affpcl/math/dense.h"
 
-#include <Eigen/Dense>
+#include <algorithm>
+
+#include "affpcl/math/dense-inl.h"
 
 namespace affpcl {
 
-constexpr double kRank = 1e-12;  // of the largest pivot
+Matrix Matrix::identity(std::size_t n) {
+  Matrix I(n, n);
+  for (std::size_t i = 0; i < n; ++i) I(i, i) = 1;
+  return I;
+}
 
-std::vector<double> solve_least_norm(std::span<const double> A, std::span<const double> b) {
-  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto n = static_cast<Eigen::Index>(b.size());
-  Eigen::CompleteOrthogonalDecomposition<Matrix> qr;
-  qr.setThreshold(kRank);
-  qr.compute(Eigen::Map<const Matrix>(A.data(), n, n));
-  const Eigen::VectorXd x = qr.solve(Eigen::Map<const Eigen::VectorXd>(b.data(), n));
-  return {x.data(), x.data() + n};
+double sum(std::span<const double> x) { return vector_of(x).sum(); }
+double dot(std::span<const double> x, std::span<const double> y) {
+  return vector_of(x).dot(vector_of(y));
+}
+double squared_norm(std::span<const double> x) { return vector_of(x).squaredNorm(); }
+double norm(std::span<const double> x) { return vector_of(x).norm(); }
+void exponentials(std::span<double> x) { vector_of(x) = vector_of(x).array().exp().matrix(); }
+void logarithms(std::span<double> x) { vector_of(x) = vector_of(x).array().log().matrix(); }
+
+void multiply(MatrixView A, MatrixView B, MatrixSpan C) {
+  transpose_of(C).noalias() = transpose_of(B) * transpose_of(A);
+}
+void multiply(Transposed A, MatrixView B, MatrixSpan C) {
+  transpose_of(C).noalias() = transpose_of(B) * transpose_of(A.of).transpose();
+}
+void multiply(MatrixView A, Transposed B, MatrixSpan C) {
+  transpose_of(C).noalias() = transpose_of(B.of).transpose() * transpose_of(A);
+}
+Matrix multiply(MatrixView A, MatrixView B) {
+  Matrix C(A.rows(), B.cols());
+  multiply(A, B, C);
+  return C;
+}
+Matrix multiply(Transposed A, MatrixView B) {
+  Matrix C(A.of.cols(), B.cols());
+  multiply(A, B, C);
+  return C;
+}
+Matrix multiply(MatrixView A, Transposed B) {
+  Matrix C(A.rows(), B.of.rows());
+  multiply(A, B, C);
+  return C;
+}
+
+void multiply(MatrixView A, std::span<const double> x, std::span<double> y) {
+  vector_of(y).noalias() = transpose_of(A).transpose() * vector_of(x);
+}
+void multiply(Transposed A, std::span<const double> x, std::span<double> y) {
+  vector_of(y).noalias() = transpose_of(A.of) * vector_of(x);
+}
+Vector multiply(MatrixView A, std::span<const double> x) {
+  Vector y(A.rows());
+  multiply(A, x, y);
+  return y;
+}
+Vector multiply(Transposed A, std::span<const double> x) {
+  Vector y(A.of.cols());
+  multiply(A, x, y);
+  return y;
+}
+
+void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C) {
+  transpose_of(C).noalias() += alpha * transpose_of(B) * transpose_of(A);
+}
+void add_gram(double alpha, MatrixView A, MatrixSpan S) {
+  auto half = transpose_of(S);
+  half.selfadjointView<Eigen::Lower>().rankUpdate(transpose_of(A).transpose(), alpha);
+  half.triangularView<Eigen::StrictlyUpper>() = half.transpose();
+}
+
+Vector column_sums(MatrixView A) {
+  Vector sums(A.cols());
+  vector_of(sums) = transpose_of(A).rowwise().sum();
+  return sums;
+}
+void column_dots(MatrixView A, MatrixView B, std::span<double> out) {
+  vector_of(out) = transpose_of(A).cwiseProduct(transpose_of(B)).rowwise().sum();
+}
+double trace(MatrixView A) {
+  double sum = 0;
+  for (std::size_t i = 0; i < A.rows(); ++i) sum += A(i, i);
+  return sum;
+}
+Matrix transpose(MatrixView A) {
+  Matrix T(A.cols(), A.rows());
+  for (std::size_t i = 0; i < A.rows(); ++i)
+    for (std::size_t j = 0; j < A.cols(); ++j) T(j, i) = A(i, j);
+  return T;
+}
+void symmetrise(MatrixSpan A) {
+  for (std::size_t i = 0; i < A.rows(); ++i)
+    for (std::size_t j = 0; j < i; ++j) A(i, j) = A(j, i) = (A(i, j) + A(j, i)) / 2;
 }
 
 }  // namespace affpcl

@@ -1,39 +1,44 @@
 // Finite systems at chosen heterogeneity.
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
+#include "affpcl/math/dense.h"
 #include "affpcl/problem/tabular.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // A matrix of norm one with directions drawn for (state, purpose).
 Matrix random_unit_matrix(const Key& key, int state, Purpose purpose, int d) {
-  Matrix N(d, d);
-  normals_of(key, state, purpose, {N.data(), at(N.size())});
-  return N / N.operatorNorm();
+  Matrix N(at(d), at(d));
+  normals_of(key, state, purpose, N.all());
+  const double length = operator_norm(N);
+  for (double& x : N.all()) x /= length;
+  return N;
 }
 
 // Turns every pair of coordinates by `angle` degrees; an odd last one stays.
 Matrix rotation(int d, double angle) {
-  Matrix R = Matrix::Identity(d, d);
+  Matrix R = Matrix::identity(at(d));
   const double a = angle * std::numbers::pi / 180;
-  for (int r = 0; r + 1 < d; r += 2)
-    R.block(r, r, 2, 2) << std::cos(a), -std::sin(a), std::sin(a), std::cos(a);
+  for (std::size_t r = 0; r + 1 < at(d); r += 2) {
+    R(r, r) = R(r + 1, r + 1) = std::cos(a);
+    R(r, r + 1) = -std::sin(a);
+    R(r + 1, r) = std::sin(a);
+  }
   return R;
 }
 
-Eigen::VectorXd random_unit_vector(const Key& key, std::int64_t agent, Purpose purpose, int d) {
-  Eigen::VectorXd v(d);
-  normals_of(key, agent, purpose, {v.data(), at(d)});
-  return v / v.norm();
+Vector random_unit_vector(const Key& key, std::int64_t agent, Purpose purpose, int d) {
+  Vector v(at(d));
+  normals_of(key, agent, purpose, v);
+  const double length = norm(v);
+  for (double& x : v) x /= length;
+  return v;
 }
 
 // Random weights that sum to one: squared exponentials, so that some are large and some small.
@@ -101,36 +106,41 @@ std::vector<double> exchange_law(const Key& key, const Tabular::Config& c, std::
 
 // The first agent's theta in the free-ride family: with mu^1 = mu^0, theta^1 = theta^c_* means
 // Phibar^0 theta = mean over the others of Phibar^j theta^j.
-Eigen::VectorXd central_theta(const FiniteSystem& sys, const std::vector<double>& centre) {
-  const int d = sys.d;
-  Matrix Phi0 = Matrix::Zero(d, d);
-  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d);
-  const std::int64_t others = static_cast<std::int64_t>(sys.theta.size()) / d;
-  for (int s = 0; s < sys.states; ++s) {
-    const Eigen::Map<const Matrix> Phi(sys.Phi.data() + static_cast<std::ptrdiff_t>(s) * d * d, d,
-                                       d);
-    Phi0 += centre[at(s)] * Phi;
-    for (std::int64_t j = 0; j < others; ++j) {
-      const double mu = sys.mu[at(j * sys.states + s)];
-      if (mu > 0)
-        b0 += mu / static_cast<double>(others) *
-              (Phi * Eigen::Map<const Eigen::VectorXd>(sys.theta.data() + j * d, d));
+Vector central_theta(const FiniteSystem& sys, const std::vector<double>& centre) {
+  const std::size_t d = at(sys.d), others = sys.theta.size() / d;
+  Matrix Phi0(d, d);
+  Vector b0(d), b(d);
+  for (std::size_t s = 0; s < at(sys.states); ++s) {
+    const MatrixView Phi(sys.Phi.data() + s * d * d, d, d);
+    for (std::size_t r = 0; r < d * d; ++r) Phi0.all()[r] += centre[s] * Phi.all()[r];
+    for (std::size_t j = 0; j < others; ++j) {
+      const double mu = sys.mu[j * at(sys.states) + s];
+      if (mu == 0) continue;
+      multiply(Phi, {sys.theta.data() + j * d, d}, b);
+      for (std::size_t r = 0; r < d; ++r) b0[r] += mu / static_cast<double>(others) * b[r];
     }
   }
-  return Phi0.partialPivLu().solve(b0);
+  return solve(Phi0, b0);
+}
+
+// I + share M
+Matrix around_identity(double share, Matrix M) {
+  for (double& x : M.all()) x *= share;
+  for (std::size_t r = 0; r < M.rows(); ++r) M(r, r) += 1;
+  return M;
 }
 
 // A(s) and Phi(s) around the identity.
 void add_random_system(const Key& key, const Tabular::Config& c, FiniteSystem& sys) {
   sys.d = sys.k = c.dim;
-  const Matrix I = Matrix::Identity(c.dim, c.dim);
   for (int s = 0; s < sys.states; ++s) {
-    const Matrix A = rotation(c.dim, s % 2 == 0 ? c.angle : -c.angle) *
-                     (I + c.noise_A * random_unit_matrix(key, s, Purpose::kSystemA, c.dim));
-    const Matrix Phi = (I + c.noise_Phi * random_unit_matrix(key, s, Purpose::kSystemPhi, c.dim)) /
-                       (1 + c.noise_Phi);
-    sys.A.insert(sys.A.end(), A.data(), A.data() + A.size());
-    sys.Phi.insert(sys.Phi.end(), Phi.data(), Phi.data() + Phi.size());
+    const Matrix unturned =
+        around_identity(c.noise_A, random_unit_matrix(key, s, Purpose::kSystemA, c.dim));
+    append(sys.A, multiply(rotation(c.dim, s % 2 == 0 ? c.angle : -c.angle), unturned).all());
+    Matrix Phi =
+        around_identity(c.noise_Phi, random_unit_matrix(key, s, Purpose::kSystemPhi, c.dim));
+    for (double& x : Phi.all()) x /= 1 + c.noise_Phi;
+    append(sys.Phi, Phi.all());
   }
 }
 
@@ -169,14 +179,13 @@ FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_
   } else {
     add_random_system(key, c, sys);
   }
-  const Eigen::VectorXd theta_base = c.system == System::kLaw
-                                         ? Eigen::VectorXd::Ones(1)
-                                         : random_unit_vector(key, 0, Purpose::kTheta, sys.k);
-  const auto add_theta = [&](const Eigen::VectorXd& theta) {
-    sys.theta.insert(sys.theta.end(), theta.data(), theta.data() + theta.size());
-  };
-  const auto own_theta = [&](std::int64_t i) -> Eigen::VectorXd {
-    return theta_base + c.delta_obj * random_unit_vector(key, i, Purpose::kObjective, sys.k);
+  const Vector theta_base =
+      c.system == System::kLaw ? Vector{1} : random_unit_vector(key, 0, Purpose::kTheta, sys.k);
+  const auto own_theta = [&](std::int64_t i) {
+    Vector theta = random_unit_vector(key, i, Purpose::kObjective, sys.k);
+    for (std::size_t r = 0; r < theta.size(); ++r)
+      theta[r] = theta_base[r] + c.delta_obj * theta[r];
+    return theta;
   };
 
   if (free_ride) {
@@ -190,11 +199,11 @@ FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_
         centre[state] = law[at(s)] / static_cast<double>(c.agents - 1);
       }
       append(sys.mu, mu);
-      add_theta(own_theta(j));
+      append(sys.theta, own_theta(j));
     }
-    const Eigen::VectorXd theta = central_theta(sys, centre);
+    const Vector theta = central_theta(sys, centre);
     sys.mu.insert(sys.mu.begin(), centre.begin(), centre.end());
-    sys.theta.insert(sys.theta.begin(), theta.data(), theta.data() + theta.size());
+    sys.theta.insert(sys.theta.begin(), theta.begin(), theta.end());
     return sys;
   }
 
@@ -207,7 +216,7 @@ FiniteSystem Tabular::generate(const Config& c, std::uint64_t seed, std::uint32_
       append(sys.mu, central || c.delta_env == 0     ? base
                      : c.family == Family::kExchange ? exchange_law(key, c, i, base)
                                                      : mixture_law(key, c, i, base));
-    add_theta(central ? theta_base : own_theta(i));
+    append(sys.theta, central ? theta_base : own_theta(i));
   }
   return sys;
 }

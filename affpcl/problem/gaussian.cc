@@ -1,20 +1,19 @@
 #include "affpcl/problem/gaussian.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 // F'F + ridge I
 std::vector<double> positive_definite(const Matrix& F, double ridge) {
-  const Matrix M = F.transpose() * F + ridge * Matrix::Identity(F.rows(), F.cols());
-  return {M.data(), M.data() + M.size()};
+  Matrix M = multiply(transposed(F), F);
+  for (std::size_t r = 0; r < M.rows(); ++r) M(r, r) += ridge;
+  return M.all();
 }
 
 constexpr Field whole(int rows) { return {0, rows}; }
@@ -94,10 +93,10 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
   const Key& key = system_key_;
   const double ridge = config_.ridge < 0 ? d : config_.ridge;
 
-  Matrix R(d, d), G(d, d);
+  Matrix R(D, D), G(D, D);
   for (int r = 0; r < d; ++r) {
-    uniforms_of(key, r, Purpose::kSystemA, {R.row(r).data(), D});
-    normals_of(key, r, Purpose::kSystemPhi, {G.row(r).data(), D});
+    uniforms_of(key, r, Purpose::kSystemA, R.row(static_cast<std::size_t>(r)));
+    normals_of(key, r, Purpose::kSystemPhi, G.row(static_cast<std::size_t>(r)));
   }
   A_base_ = positive_definite(R, ridge);
   Phi_base_ = positive_definite(G, ridge);
@@ -120,14 +119,15 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
 
   Phi_theta_ = Store(d, n);
   theta_mean_.assign(D, 0.0);
-  const Eigen::Map<const Matrix> Phi_b(Phi_base_.data(), d, d);
+  const MatrixView Phi_b(Phi_base_.data(), D, D);
+  Vector y(D);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::vector<double> th = theta(i);
-    const Eigen::VectorXd y = Phi_b * Eigen::Map<const Eigen::VectorXd>(th.data(), d);
+    multiply(Phi_b, th, y);
     const auto l = i % kLanes;
     const Out Phi_theta = Phi_theta_.block(i / kLanes)[whole(d)];
     for (int r = 0; r < d; ++r) {
-      Phi_theta.row(r)[l] = y(r);
+      Phi_theta.row(r)[l] = y[static_cast<std::size_t>(r)];
       theta_mean_[static_cast<std::size_t>(r)] +=
           th[static_cast<std::size_t>(r)] / static_cast<double>(n);
     }
@@ -230,8 +230,8 @@ double Gaussian::mean_square(const std::vector<double>& matrix, double eps) cons
   const int d = config_.dim;
   const double m2 = laws_.farthest();
   const double largest = 1 + 2 * eps * (1 + m2) + eps * eps * ((d + 2 + m2) + (d + 4 + m2) * m2);
-  const Eigen::Map<const Matrix> M(matrix.data(), d, d);
-  return std::sqrt(largest) * M.operatorNorm();
+  const auto D = static_cast<std::size_t>(d);
+  return std::sqrt(largest) * operator_norm({matrix.data(), D, D});
 }
 double Gaussian::G_A() const { return mean_square(A_base_, config_.eps_A); }
 double Gaussian::G_Phi() const { return mean_square(Phi_base_, config_.eps_b); }

@@ -2,27 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
-
 constexpr double kDependent = 1e-10;  // an eigenvalue of E cc' below which it counts as singular
 
 Vector lane(In rows, int l) {
-  Vector v(rows.rows);
-  for (int r = 0; r < rows.rows; ++r) v(r) = rows.at(r, l);
+  Vector v;
+  for (int r = 0; r < rows.rows; ++r) v.push_back(rows.at(r, l));
   return v;
+}
+
+void set_lane(Out rows, int l, const Vector& v) {
+  for (int r = 0; r < rows.rows; ++r) rows.row(r)[l] = v[static_cast<std::size_t>(r)];
+}
+
+// y + factor x
+Vector plus(Vector y, double factor, const Vector& x) {
+  for (std::size_t r = 0; r < y.size(); ++r) y[r] += factor * x[r];
+  return y;
 }
 
 // The channels as seen from phi = m + z, z ~ N(0, I): c_j = (b_j'm + curve a_j^2) + slope_j'z +
@@ -33,23 +40,33 @@ Vector lane(In rows, int l) {
 //   Cov(c)_jl   = slope_j'slope_l + 2 (curve q_j'q_l)^2 + channel_noise^2 1{j = l}
 struct Channels {
   Channels(const LeastSquares& problem, const Vector& m)
-      : q(problem.curves().data(), problem.config().channels, problem.config().dim),
+      : q(rows_of(problem, problem.curves())),
         curve(problem.config().curve),
-        noise(problem.config().channel_noise) {
-    const int d = problem.config().dim, k = problem.config().channels;
-    const Eigen::Map<const Matrix> b(problem.lines().data(), k, d);
-    const Vector a = q * m;
-    mean = b * m + curve * (a.cwiseAbs2() + Vector::Ones(k));
-    slope = b + 2 * curve * a.asDiagonal() * q;
+        noise(problem.config().channel_noise),
+        slope(rows_of(problem, problem.lines())) {
+    const Vector a = multiply(q, m);
+    mean = multiply(slope, m);
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      mean[j] += curve * (a[j] * a[j] + 1);
+      for (std::size_t r = 0; r < m.size(); ++r) slope(j, r) += 2 * curve * a[j] * q(j, r);
+    }
   }
 
   Matrix covariance() const {
-    const Matrix R = q * q.transpose();
-    return slope * slope.transpose() + 2 * curve * curve * R.cwiseAbs2() +
-           noise * noise * Matrix::Identity(R.rows(), R.cols());
+    const Matrix R = multiply(q, transposed(q));
+    Matrix K = multiply(slope, transposed(slope));
+    for (std::size_t j = 0; j < R.all().size(); ++j)
+      K.all()[j] += 2 * curve * curve * (R.all()[j] * R.all()[j]);
+    for (std::size_t j = 0; j < K.rows(); ++j) K(j, j) += noise * noise;
+    return K;
   }
 
-  Eigen::Map<const Matrix> q;
+  static MatrixView rows_of(const LeastSquares& problem, const std::vector<double>& matrix) {
+    return {matrix.data(), static_cast<std::size_t>(problem.config().channels),
+            static_cast<std::size_t>(problem.config().dim)};
+  }
+
+  MatrixView q;
   double curve, noise;
   Vector mean;   // E c
   Matrix slope;  // [channels][dim]
@@ -64,29 +81,38 @@ struct Channels {
 class FourthMoment {
  public:
   explicit FourthMoment(const Channels& channels)
-      : c_(channels), R(c_.q * c_.q.transpose()), W(c_.slope * c_.q.transpose()) {}
+      : c_(channels),
+        R(multiply(c_.q, transposed(c_.q))),
+        W(multiply(c_.slope, transposed(c_.q))) {}
 
   Matrix matrix() const {
-    const auto k = R.rows();
+    const std::size_t k = R.rows();
     const Vector& mu = c_.mean;
-    const Matrix K = c_.covariance(), mm = mu * mu.transpose(), Kmm = K * mm;
-    Matrix F = (mu.squaredNorm() + K.trace()) * (mm + K) + 2 * (Kmm + Kmm.transpose() + K * K);
+    const Matrix K = c_.covariance(), KK = multiply(K, K);
+    Matrix mm(k, k), F(k, k);
+    for (std::size_t j = 0; j < k; ++j)
+      for (std::size_t l = 0; l < k; ++l) mm(j, l) = mu[j] * mu[l];
+    const Matrix Kmm = multiply(K, mm);
+    const double total = squared_norm(mu) + trace(K);
+    for (std::size_t j = 0; j < k; ++j)
+      for (std::size_t l = 0; l < k; ++l)
+        F(j, l) = total * (mm(j, l) + K(j, l)) + 2 * (Kmm(j, l) + Kmm(l, j) + KK(j, l));
     if (c_.curve == 0) return F;
-    for (Eigen::Index j = 0; j < k; ++j)
-      for (Eigen::Index l = 0; l < k; ++l)
-        for (Eigen::Index m = 0; m < k; ++m)
-          F(j, l) += mu(j) * third(l, m, m) + mu(l) * third(j, m, m) + 2 * mu(m) * third(j, l, m) +
+    for (std::size_t j = 0; j < k; ++j)
+      for (std::size_t l = 0; l < k; ++l)
+        for (std::size_t m = 0; m < k; ++m)
+          F(j, l) += mu[j] * third(l, m, m) + mu[l] * third(j, m, m) + 2 * mu[m] * third(j, l, m) +
                      fourth({j, l, m, m});
     return F;
   }
 
  private:
-  double third(Eigen::Index j, Eigen::Index l, Eigen::Index m) const {
+  double third(std::size_t j, std::size_t l, std::size_t m) const {
     const double curve = c_.curve;
     return 2 * curve * (W(j, l) * W(m, l) + W(l, j) * W(m, j) + W(j, m) * W(l, m)) +
            8 * curve * curve * curve * R(j, l) * R(l, m) * R(m, j);
   }
-  double fourth(const std::array<Eigen::Index, 4>& which) const {
+  double fourth(const std::array<std::size_t, 4>& which) const {
     const double curve = c_.curve;
     std::array<std::size_t, 4> o = {0, 1, 2, 3};
     double sum = 0;
@@ -340,8 +366,7 @@ void LeastSquares::mean_channels(Lanes lanes, In theta, Out bhat) const {
   for (int l = 0; l < lanes.count; ++l) {
     const Vector m = lane(mean(lanes), l), th = lane(theta, l);
     const Channels c(*this, m);
-    const Vector b = c.slope.transpose() * th + m * c.mean.dot(th);
-    for (int r = 0; r < bhat.rows; ++r) bhat.row(r)[l] = b(r);
+    set_lane(bhat, l, plus(multiply(transposed(c.slope), th), dot(c.mean, th), m));
   }
 }
 
@@ -350,9 +375,8 @@ void LeastSquares::mean_coe(Lanes lanes, In theta, Out g) const {
   if (config_.Phi != Form::kChannels) return Problem::mean_coe(lanes, theta, g);
   for (int l = 0; l < lanes.count; ++l) {
     const Channels c(*this, lane(mean(lanes), l));
-    const Vector off = lane(theta, l) - lane(own_weights(lanes), l);
-    const Vector b = c.covariance() * off + c.mean * c.mean.dot(off);
-    for (int j = 0; j < g.rows; ++j) g.row(j)[l] = b(j);
+    const Vector off = plus(lane(theta, l), -1, lane(own_weights(lanes), l));
+    set_lane(g, l, plus(multiply(c.covariance(), off), dot(c.mean, off), c.mean));
   }
 }
 
@@ -367,11 +391,9 @@ double LeastSquares::G_Phi() const {
   if (config_.Phi == Form::kFeatures) return G_A();
   double largest = 0;
   for (std::int64_t e = 0; e < laws_.environments(); ++e) {
-    const Vector m = Eigen::Map<const Vector>(laws_.mean(e), config_.dim);
+    const Vector m(laws_.mean(e), laws_.mean(e) + config_.dim);
     const Channels c(*this, m);
-    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(FourthMoment(c).matrix(),
-                                                      Eigen::EigenvaluesOnly);
-    largest = std::max(largest, eigen.eigenvalues().maxCoeff());
+    largest = std::max(largest, symmetric_eigenvalues(FourthMoment(c).matrix()).back());
   }
   return std::sqrt(largest);
 }

@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
-using MatrixView = Eigen::Map<const Matrix>;
-using VectorView = Eigen::Map<const Vector>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -29,12 +24,25 @@ void expect_size(const char* name, std::size_t size, std::int64_t expected) {
 MatrixView matrix(const char* name, std::span<const double> x, std::int64_t rows,
                   std::int64_t cols) {
   expect_size(name, x.size(), rows * cols);
-  return {x.data(), rows, cols};
+  return {x.data(), at(rows), at(cols)};
 }
 
-VectorView vector(const char* name, std::span<const double> x, std::int64_t rows) {
+std::span<const double> vector(const char* name, std::span<const double> x, std::int64_t rows) {
   expect_size(name, x.size(), rows);
-  return {x.data(), rows};
+  return x;
+}
+
+// y + factor x
+Vector plus(std::span<const double> y, double factor, std::span<const double> x) {
+  Vector sum(y.begin(), y.end());
+  for (std::size_t r = 0; r < sum.size(); ++r) sum[r] += factor * x[r];
+  return sum;
+}
+
+double largest(std::span<const double> x) {
+  double size = 0;
+  for (double v : x) size = std::max(size, std::abs(v));
+  return size;
 }
 
 void check_finite(const char* name, std::span<const double> x) {
@@ -50,8 +58,6 @@ void check_weights(std::span<const double> weights) {
       throw BadInput(
           fmt::format("weights: entry {} is {}, but must not be negative", i, weights[i]));
 }
-
-std::vector<double> plain(const Vector& x) { return {x.data(), x.data() + x.size()}; }
 
 MatrixView features(const Basis& b) {
   check_finite("features", b.phi);
@@ -117,23 +123,37 @@ std::vector<int> recurrent(const Chain& chain) {
 }
 
 // Expected features of the next pair under a policy: [pairs][dim].
-Matrix next_features(const Mdp& mdp, const MatrixView& phi, std::span<const double> pi) {
-  Matrix mean = Matrix::Zero(mdp.states, phi.cols());
-  for (int s = 0; s < mdp.states; ++s)
-    for (int a = 0; a < mdp.actions; ++a) {
-      const int row = s * mdp.actions + a;
-      mean.row(s) += pi[at(row)] * phi.row(row);
-    }
-  return matrix("P", mdp.P, mdp.pairs(), mdp.states) * mean;
+Matrix next_features(const Mdp& mdp, MatrixView phi, std::span<const double> pi) {
+  Matrix mean(at(mdp.states), phi.cols());
+  for (std::size_t row = 0; row < phi.rows(); ++row)
+    for (std::size_t c = 0; c < phi.cols(); ++c)
+      mean(row / at(mdp.actions), c) += pi[row] * phi(row, c);
+  return multiply(matrix("P", mdp.P, mdp.pairs(), mdp.states), mean);
+}
+
+// W phi
+Matrix weighed(std::span<const double> w, MatrixView phi) {
+  Matrix weighted = phi;
+  for (std::size_t row = 0; row < phi.rows(); ++row)
+    for (double& x : weighted.row(row)) x *= w[row];
+  return weighted;
+}
+
+// phi - gamma next
+Matrix gap(MatrixView phi, double gamma, const Matrix& next) {
+  Matrix gap = phi;
+  for (std::size_t i = 0; i < gap.all().size(); ++i) gap.all()[i] -= gamma * next.all()[i];
+  return gap;
 }
 
 // phi' W (phi - gamma next) x = phi' W r; none if that has no unique solution.
-std::optional<Vector> fixed_point(const MatrixView& phi, const Matrix& next, const VectorView& w,
-                                  const VectorView& r, double gamma) {
-  const Matrix weighted = w.asDiagonal() * phi;
-  const Eigen::FullPivLU<Matrix> lu(weighted.transpose() * (phi - gamma * next));
-  if (!lu.isInvertible()) return {};
-  return lu.solve(weighted.transpose() * r);
+std::optional<Vector> fixed_point(MatrixView phi, const Matrix& next, std::span<const double> w,
+                                  std::span<const double> r, double gamma) {
+  const Matrix weighted = weighed(w, phi),
+               M = multiply(transposed(weighted), gap(phi, gamma, next));
+  Vector x(M.cols());
+  if (solve_full_pivoting(M, multiply(transposed(weighted), r), x) < x.size()) return {};
+  return x;
 }
 
 [[noreturn]] void refuse_features(const Basis& basis, std::span<const double> weights) {
@@ -193,20 +213,25 @@ void check_mdp(std::string_view name, const Mdp& mdp) {
 std::vector<double> stationary(const Chain& chain) {
   check_chain("chain", chain);
   const std::vector<int> states = recurrent(chain);
-  const int n = static_cast<int>(states.size());
+  const std::size_t n = states.size();
   Matrix P(n, n);
-  for (int r = 0; r < n; ++r)
-    for (int c = 0; c < n; ++c)
-      P(r, c) = chain.P[at(states[at(r)]) * at(chain.states) + at(states[at(c)])];
-  for (int k = n - 1; k > 0; --k) {
-    P.col(k).head(k) /= P.row(k).head(k).sum();
-    P.topLeftCorner(k, k) += P.col(k).head(k) * P.row(k).head(k);
+  for (std::size_t r = 0; r < n; ++r)
+    for (std::size_t c = 0; c < n; ++c)
+      P(r, c) = chain.P[at(states[r]) * at(chain.states) + at(states[c])];
+  for (std::size_t k = n - 1; k > 0; --k) {
+    const double leaves = sum(P.row(k).first(k));
+    for (std::size_t r = 0; r < k; ++r) {
+      P(r, k) /= leaves;
+      for (std::size_t c = 0; c < k; ++c) P(r, c) += P(r, k) * P(k, c);
+    }
   }
-  Vector law = Vector::Ones(n);
-  for (int k = 1; k < n; ++k) law(k) = law.head(k).dot(P.col(k).head(k));
-  law /= law.sum();
+  Vector law(n);
+  law[0] = 1;
+  for (std::size_t k = 1; k < n; ++k)
+    for (std::size_t r = 0; r < k; ++r) law[k] += law[r] * P(r, k);
+  const double total = sum(law);
   std::vector<double> all(at(chain.states), 0.0);
-  for (int r = 0; r < n; ++r) all[at(states[at(r)])] = law(r);
+  for (std::size_t r = 0; r < n; ++r) all[at(states[r])] = law[r] / total;
   return all;
 }
 
@@ -222,20 +247,17 @@ std::vector<double> chain_values(const Chain& chain, std::span<const double> r, 
   check_gamma("chain", gamma);
   check_finite("rewards", r);
   const int n = chain.states;
-  const Matrix M = Matrix::Identity(n, n) - gamma * matrix("P", chain.P, n, n);
-  return plain(M.partialPivLu().solve(vector("r", r, n)));
+  return solve(gap(Matrix::identity(at(n)), gamma, matrix("P", chain.P, n, n)), vector("r", r, n));
 }
 
 Chain under_policy(const Mdp& mdp, std::span<const double> pi) {
   check_kernel("policy", mdp.states, mdp.actions, pi);
   expect_size("P", mdp.P.size(), std::int64_t{mdp.pairs()} * mdp.states);
-  Chain chain{mdp.states, std::vector<double>(at(mdp.states) * at(mdp.states))};
-  for (int s = 0; s < mdp.states; ++s) {
-    const MatrixView P(mdp.P.data() + at(s) * at(mdp.actions) * at(mdp.states), mdp.actions,
-                       mdp.states);
-    const VectorView p(pi.data() + at(s) * at(mdp.actions), mdp.actions);
-    Eigen::Map<Vector>(chain.P.data() + at(s) * at(mdp.states), mdp.states) = P.transpose() * p;
-  }
+  const std::size_t S = at(mdp.states), A = at(mdp.actions);
+  Chain chain{mdp.states, std::vector<double>(S * S)};
+  for (std::size_t s = 0; s < S; ++s)
+    multiply(transposed({mdp.P.data() + s * A * S, A, S}), pi.subspan(s * A, A),
+             std::span(chain.P).subspan(s * S, S));
   return chain;
 }
 
@@ -257,9 +279,8 @@ std::vector<double> policy_q(const Mdp& mdp, std::span<const double> pi) {
   for (int row = 0; row < mdp.pairs(); ++row)
     r[at(row / mdp.actions)] += pi[at(row)] * mdp.R[at(row)];
   const std::vector<double> v = chain_values(chain, r, mdp.gamma);
-  return plain(vector("R", mdp.R, mdp.pairs()) +
-               mdp.gamma *
-                   (matrix("P", mdp.P, mdp.pairs(), mdp.states) * vector("v", v, mdp.states)));
+  return plus(vector("R", mdp.R, mdp.pairs()), mdp.gamma,
+              multiply(matrix("P", mdp.P, mdp.pairs(), mdp.states), v));
 }
 
 // |Q_k+1 - Q*| is at most gamma |Q_k - Q*|, and at most gamma / (1 - gamma) |Q_k+1 - Q_k|. The
@@ -268,15 +289,16 @@ std::vector<double> value_iteration(const Mdp& mdp, double tolerance) {
   check_mdp("mdp", mdp);
   if (!(tolerance > 0))
     throw BadInput(fmt::format("tolerance = {} is not allowed: it must be above 0", tolerance));
-  const VectorView R(mdp.R.data(), mdp.pairs());
-  const MatrixView P(mdp.P.data(), mdp.pairs(), mdp.states);
-  Matrix Q = Matrix::Zero(mdp.states, mdp.actions);
-  for (double bound = R.lpNorm<Eigen::Infinity>() / (1 - mdp.gamma);; bound *= mdp.gamma) {
-    const Vector next = R + mdp.gamma * (P * Q.rowwise().maxCoeff());
-    const double moved = (next - VectorView(Q.data(), Q.size())).lpNorm<Eigen::Infinity>();
-    Q = MatrixView(next.data(), Q.rows(), Q.cols());
-    if (mdp.gamma * std::min(bound, moved / (1 - mdp.gamma)) <= tolerance)
-      return {Q.data(), Q.data() + Q.size()};
+  const MatrixView P = matrix("P", mdp.P, mdp.pairs(), mdp.states);
+  const std::size_t A = at(mdp.actions);
+  Vector Q(at(mdp.pairs())), best(at(mdp.states));
+  for (double bound = largest(mdp.R) / (1 - mdp.gamma);; bound *= mdp.gamma) {
+    for (std::size_t s = 0; s < best.size(); ++s)
+      best[s] = *std::max_element(Q.data() + s * A, Q.data() + (s + 1) * A);
+    Vector next = plus(mdp.R, mdp.gamma, multiply(P, best));
+    const double moved = largest(plus(next, -1, Q));
+    Q = std::move(next);
+    if (mdp.gamma * std::min(bound, moved / (1 - mdp.gamma)) <= tolerance) return Q;
   }
 }
 
@@ -288,8 +310,7 @@ std::vector<double> policy_iteration(const Mdp& mdp) {
     std::vector<double> pi(at(mdp.pairs()), 0.0);
     for (int s = 0; s < mdp.states; ++s) pi[at(s * mdp.actions + action[at(s)])] = 1;
     std::vector<double> q = policy_q(mdp, pi);
-    const double rounding =
-        1e-13 * vector("q", q, mdp.pairs()).lpNorm<Eigen::Infinity>() / (1 - mdp.gamma);
+    const double rounding = 1e-13 * largest(q) / (1 - mdp.gamma);
     bool changed = false;
     for (int s = 0; s < mdp.states; ++s) {
       const double* row = q.data() + at(s) * at(mdp.actions);
@@ -321,14 +342,21 @@ std::vector<double> project(const Basis& basis, std::span<const double> weights,
   const MatrixView phi = features(basis);
   check_weights(weights);
   check_finite("values", values);
-  const Vector root = vector("weights", weights, basis.rows).cwiseSqrt();
-  const Eigen::ColPivHouseholderQR<Matrix> qr(root.asDiagonal() * phi);
-  if (qr.rank() < basis.dim)
+  expect_size("weights", weights.size(), basis.rows);
+  expect_size("values", values.size(), basis.rows);
+  Vector root, scaled;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    root.push_back(std::sqrt(weights[row]));
+    scaled.push_back(root[row] * values[row]);
+  }
+  Vector x(at(basis.dim));
+  const std::size_t rank = solve_least_squares(weighed(root, phi), scaled, x);
+  if (rank < x.size())
     throw BadInput(
         fmt::format("the projection is not unique: the {} features have rank {} on the {} rows of "
                     "positive weight",
-                    basis.dim, qr.rank(), (root.array() > 0).count()));
-  return plain(qr.solve(root.cwiseProduct(vector("values", values, basis.rows))));
+                    basis.dim, rank, weights.size() - unvisited(weights).size()));
+  return x;
 }
 
 std::vector<double> td_matrix(const Basis& basis, std::span<const double> weights,
@@ -337,9 +365,10 @@ std::vector<double> td_matrix(const Basis& basis, std::span<const double> weight
   check_weights(weights);
   check_chain("chain", chain);
   check_gamma("TD", gamma);
-  const Matrix M = phi.transpose() * vector("weights", weights, basis.rows).asDiagonal() *
-                   (phi - gamma * (matrix("P", chain.P, basis.rows, basis.rows) * phi));
-  return {M.data(), M.data() + M.size()};
+  const Matrix next = multiply(matrix("P", chain.P, basis.rows, basis.rows), phi);
+  return multiply(transposed(weighed(vector("weights", weights, basis.rows), phi)),
+                  gap(phi, gamma, next))
+      .all();
 }
 
 std::vector<double> projected_fixed_point(const Basis& basis, std::span<const double> weights,
@@ -351,10 +380,10 @@ std::vector<double> projected_fixed_point(const Basis& basis, std::span<const do
   check_finite("rewards", r);
   check_gamma("TD", gamma);
   const std::optional<Vector> x =
-      fixed_point(phi, matrix("P", chain.P, basis.rows, basis.rows) * phi,
+      fixed_point(phi, multiply(matrix("P", chain.P, basis.rows, basis.rows), phi),
                   vector("weights", weights, basis.rows), vector("r", r, basis.rows), gamma);
   if (!x) refuse_features(basis, weights);
-  return plain(*x);
+  return *x;
 }
 
 namespace {
@@ -368,27 +397,30 @@ class SarsaMap {
 
   // None where the policy hardly ever takes some actions and the fixed point is lost in rounding.
   std::optional<Vector> way(const Vector& x) const {
-    const std::vector<double> pi = softmax_policy(mdp_.actions, plain(phi_ * x), temperature_);
+    const std::vector<double> pi = softmax_policy(mdp_.actions, multiply(phi_, x), temperature_);
     const std::vector<double> law = pair_law(mdp_, pi);
     std::optional<Vector> to =
         fixed_point(phi_, next_features(mdp_, phi_, pi), vector("law", law, mdp_.pairs()),
                     vector("R", mdp_.R, mdp_.pairs()), mdp_.gamma);
-    if (to) *to -= x;
+    if (to) *to = plus(*to, -1, x);
     return to;
   }
 
-  // Where the way vanishes if it is linear near x.
+  // Where the way vanishes if it is linear near x. None where it does not vanish, or is lost.
   std::optional<Vector> newton(const Vector& x, const Vector& here) const {
     Matrix J(x.size(), x.size());
-    for (int c = 0; c < x.size(); ++c) {
-      const double h = 1e-6 * (1 + std::abs(x(c)));
+    for (std::size_t c = 0; c < x.size(); ++c) {
+      const double h = 1e-6 * (1 + std::abs(x[c]));
       Vector aside = x;
-      aside(c) += h;
+      aside[c] += h;
       const std::optional<Vector> there = way(aside);
       if (!there) return {};
-      J.col(c) = (*there - here) / h;
+      for (std::size_t r = 0; r < x.size(); ++r) J(r, c) = ((*there)[r] - here[r]) / h;
     }
-    return x - J.partialPivLu().solve(here);
+    const Vector to = plus(x, -1, solve(J, here));
+    const bool finite =
+        std::all_of(to.begin(), to.end(), [](double v) { return std::isfinite(v); });
+    return finite ? std::optional(to) : std::nullopt;
   }
 
  private:
@@ -396,8 +428,6 @@ class SarsaMap {
   MatrixView phi_;
   double temperature_;
 };
-
-double largest(const Vector& x) { return x.lpNorm<Eigen::Infinity>(); }
 
 }  // namespace
 
@@ -411,7 +441,7 @@ std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double
   check_temperature(temperature);
   expect_size("features", basis.phi.size(), std::int64_t{mdp.pairs()} * basis.dim);
   const SarsaMap map(mdp, basis, temperature);
-  Vector x = Vector::Zero(basis.dim);
+  Vector x(at(basis.dim));
   const std::optional<Vector> first = map.way(x);
   if (!first) refuse_features(basis, std::vector<double>(at(mdp.pairs()), 1.0));
   Vector way = *first;
@@ -419,24 +449,25 @@ std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double
   double step = 1;
   for (int cycle = 0; cycle < kCycles; ++cycle) {
     for (int k = 0; k < kSteps && !done(); ++k) {
-      const std::optional<Vector> next = map.way(x + step * way);
+      const Vector there = plus(x, step, way);
+      const std::optional<Vector> next = map.way(there);
       if (!next) {
         step /= 2;
         continue;
       }
-      x += step * way;
-      step = next->dot(way) < 0 ? std::max(step / 2, 0.01) : std::min(step * 1.1, 1.0);
+      x = there;
+      step = dot(*next, way) < 0 ? std::max(step / 2, 0.01) : std::min(step * 1.1, 1.0);
       way = *next;
     }
     while (!done()) {
       const std::optional<Vector> there = map.newton(x, way);
-      if (!there || !(largest(*there - x) <= 0.1 * (1 + largest(x)))) break;  // or not finite
+      if (!there || largest(plus(*there, -1, x)) > 0.1 * (1 + largest(x))) break;
       const std::optional<Vector> next = map.way(*there);
       if (!next || largest(*next) > largest(way) / 2) break;
       x = *there;
       way = *next;
     }
-    if (done()) return plain(x);
+    if (done()) return x;
   }
   throw Failure(
       fmt::format("no fixed point of SARSA at temperature {}: after {} steps x still moves by {}",

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr double kSingular = 1e-14;  // reciprocal condition below which a solution means nothing
 
@@ -20,16 +18,20 @@ constexpr double kSingular = 1e-14;  // reciprocal condition below which a solut
   throw std::logic_error(fmt::format("this problem has no {}", what));
 }
 
-double smallest_symmetric(const Matrix& A) {
-  return Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (A + A.transpose()), Eigen::EigenvaluesOnly)
-      .eigenvalues()(0);
+double smallest_symmetric(Matrix A) {
+  symmetrise(A);
+  return symmetric_eigenvalues(A)[0];
+}
+
+void divide(Matrix& A, double by) {
+  for (double& a : A.all()) a /= by;
 }
 
 // The sum over all agents of a linear map given by its columns, as rows x cols.
 template <class F>
 Matrix summed_matrix(const Problem& problem, int rows, int cols, F apply_to_unit) {
   const std::int64_t n = problem.shape().agents;
-  Matrix sum = Matrix::Zero(rows, cols);
+  Matrix sum(static_cast<std::size_t>(rows), static_cast<std::size_t>(cols));
   Buffer space(static_cast<std::size_t>(rows) * kLanes);
   std::vector<double> unit(static_cast<std::size_t>(cols));
   for (std::int64_t b = 0; b < blocks_of(n); ++b) {
@@ -47,16 +49,16 @@ Matrix summed_matrix(const Problem& problem, int rows, int cols, F apply_to_unit
 }
 
 template <class F>
-Eigen::VectorXd summed_vector(const Problem& problem, int rows, F write) {
+Vector summed_vector(const Problem& problem, int rows, F write) {
   const std::int64_t n = problem.shape().agents;
-  Eigen::VectorXd sum = Eigen::VectorXd::Zero(rows);
+  Vector sum(static_cast<std::size_t>(rows));
   Buffer space(static_cast<std::size_t>(rows) * kLanes);
   for (std::int64_t b = 0; b < blocks_of(n); ++b) {
     const Lanes lanes = lanes_of(b, n);
     const Out y{space.data(), rows, lanes_to_write(lanes.count)};
     write(lanes, y);
     for (int r = 0; r < rows; ++r)
-      for (int l = 0; l < lanes.count; ++l) sum(r) += y.row(r)[l];
+      for (int l = 0; l < lanes.count; ++l) sum[static_cast<std::size_t>(r)] += y.row(r)[l];
   }
   return sum;
 }
@@ -65,7 +67,7 @@ Eigen::VectorXd summed_vector(const Problem& problem, int rows, F write) {
 // agents.
 struct CoeSystem {
   Matrix linear;
-  Eigen::VectorXd at_zero;
+  Vector at_zero;
 };
 CoeSystem coe_system(const Problem& problem) {
   const int k = problem.shape().k;
@@ -77,7 +79,8 @@ CoeSystem coe_system(const Problem& problem) {
   // What each column's map has beside its linear part is the same for all columns.
   sys.linear = summed_matrix(
       problem, k, k, [&](Lanes lanes, In unit, Out y) { problem.mean_coe(lanes, unit, y); });
-  sys.linear.colwise() -= sys.at_zero;
+  for (std::size_t r = 0; r < sys.at_zero.size(); ++r)
+    for (double& entry : sys.linear.row(r)) entry -= sys.at_zero[r];
   return sys;
 }
 
@@ -102,19 +105,33 @@ void over_outcomes(const Problem& problem, Lanes lanes, Out out, F f) {
   }
 }
 
+bool all_finite(std::span<const double> x) {
+  return std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); });
+}
+
+// The largest sum of absolute values of a row.
+double row_norm(MatrixView A) {
+  double norm = 0;
+  for (std::size_t i = 0; i < A.rows(); ++i) {
+    double sum = 0;
+    for (double a : A.row(i)) sum += std::abs(a);
+    norm = std::max(norm, sum);
+  }
+  return norm;
+}
+
 // Solves A x = b, one system after the other.
 class Systems {
  public:
-  explicit Systems(int d) : lu_(d), space_(d) {}
+  explicit Systems(std::size_t d) : space_(d) {}
 
   // False where x means nothing.
-  bool solve(const Eigen::Ref<const Matrix>& A, const Eigen::VectorXd& b, Eigen::VectorXd& x) {
-    lu_.compute(A);
-    x = lu_.solve(b);
-    const double norm = A.cwiseAbs().rowwise().sum().maxCoeff();
+  bool solve(MatrixView A, std::span<const double> b, std::span<double> x) {
+    lu_.factor(A);
+    lu_.solve(b, x);
     constexpr double kMargin = 1e4;  // for rcond is of another norm
-    return x.allFinite() &&
-           (norm * inverse_norm() * kMargin * kSingular < 1 || lu_.rcond() >= kSingular);
+    return all_finite(x) &&
+           (row_norm(A) * inverse_norm() * kMargin * kSingular < 1 || lu_.rcond() >= kSingular);
   }
 
  private:
@@ -122,28 +139,26 @@ class Systems {
   // of a triangular matrix can only grow (Higham 2002, ch. 8). To estimate a condition takes longer
   // than to decompose a small matrix.
   double inverse_norm() {
-    const Matrix& LU = lu_.matrixLU();
-    const Eigen::Index d = LU.rows();
+    const MatrixView LU = lu_.factors();
+    const std::size_t d = LU.rows();
     double L = 0, U = 0;
-    for (Eigen::Index i = 0; i < d; ++i) {
-      space_(i) = 1;
-      for (Eigen::Index j = 0; j < i; ++j) space_(i) += std::abs(LU(i, j)) * space_(j);
-      L = std::max(L, space_(i));
+    for (std::size_t i = 0; i < d; ++i) {
+      space_[i] = 1;
+      for (std::size_t j = 0; j < i; ++j) space_[i] += std::abs(LU(i, j)) * space_[j];
+      L = std::max(L, space_[i]);
     }
-    for (Eigen::Index i = d - 1; i >= 0; --i) {
-      space_(i) = 1;
-      for (Eigen::Index j = i + 1; j < d; ++j) space_(i) += std::abs(LU(i, j)) * space_(j);
-      space_(i) /= std::abs(LU(i, i));
-      U = std::max(U, space_(i));
+    for (std::size_t i = d; i-- > 0;) {
+      space_[i] = 1;
+      for (std::size_t j = i + 1; j < d; ++j) space_[i] += std::abs(LU(i, j)) * space_[j];
+      space_[i] /= std::abs(LU(i, i));
+      U = std::max(U, space_[i]);
     }
     return L * U;
   }
 
-  Eigen::PartialPivLU<Matrix> lu_;
-  Eigen::VectorXd space_;
+  Lu lu_;
+  Vector space_;
 };
-
-std::vector<double> to_vector(const Eigen::VectorXd& v) { return {v.data(), v.data() + v.size()}; }
 
 }  // namespace
 
@@ -234,56 +249,64 @@ std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
 void Problem::solve() {
   const Shape sh = shape();
   const int d = sh.d;
+  const auto D = static_cast<std::size_t>(d);
   truth_.x = Store(d, sh.agents);
-  Buffer space(static_cast<std::size_t>(d) * kLanes);
+  Buffer space(D * kLanes);
   const Out b{space.data(), d};
-  Matrix A0 = Matrix::Zero(d, d);
-  Eigen::VectorXd b0 = Eigen::VectorXd::Zero(d), bi(d), xi(d);
-  Systems systems(d);
+  Matrix A0(D, D);
+  Vector b0(D), bi(D), xi(D);
+  Systems systems(D);
   for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
     const Lanes lanes = lanes_of(blk, sh.agents);
     const std::vector<double> A = mean_matrices(*this, lanes);
     mean_objective(lanes, b);
     const Out x = truth_.x.block(blk)[Field{0, d}];
     for (int l = 0; l < lanes.count; ++l) {
-      const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * d * d, d, d);
-      for (int r = 0; r < d; ++r) bi(r) = b.row(r)[l];
+      const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
+      for (std::size_t r = 0; r < D; ++r) bi[r] = b.row(static_cast<int>(r))[l];
       if (!systems.solve(Ai, bi, xi))
         throw BadInput(
             fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
                         lanes.first + l));
-      for (int r = 0; r < d; ++r) x.row(r)[l] = xi(r);
-      A0 += Ai;
-      b0 += bi;
+      for (std::size_t r = 0; r < D; ++r) x.row(static_cast<int>(r))[l] = xi[r];
+      for (std::size_t j = 0; j < D * D; ++j) A0.all()[j] += Ai.all()[j];
+      for (std::size_t r = 0; r < D; ++r) b0[r] += bi[r];
     }
   }
   if (!systems.solve(A0, b0, xi))
     throw BadInput(
         "the central system has no unique solution (the mean of the agents' matrices is singular)");
-  truth_.xc = to_vector(xi);
+  truth_.xc = xi;
   if (sh.k > 0) {
-    const CoeSystem sys = coe_system(*this);
-    truth_.thetac = to_vector(sys.linear.fullPivLu().solve(-sys.at_zero));
+    CoeSystem sys = coe_system(*this);
+    for (double& v : sys.at_zero) v = -v;
+    truth_.thetac.resize(sys.at_zero.size());
+    solve_full_pivoting(sys.linear, sys.at_zero, truth_.thetac);
   }
 }
 
 Monotonicity monotonicity(const Problem& problem) {
   const Shape sh = problem.shape();
   const double n = static_cast<double>(sh.agents);
+  const auto D = static_cast<std::size_t>(sh.d);
   Monotonicity m;
-  Matrix A0 = Matrix::Zero(sh.d, sh.d);
+  Matrix A0(D, D);
   for (std::int64_t b = 0; b < blocks_of(sh.agents); ++b) {
     const Lanes lanes = lanes_of(b, sh.agents);
     const std::vector<double> A = mean_matrices(problem, lanes);
     for (int l = 0; l < lanes.count; ++l) {
-      const Eigen::Map<const Matrix> Ai(A.data() + static_cast<std::ptrdiff_t>(l) * sh.d * sh.d,
-                                        sh.d, sh.d);
+      const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
       m.agents.push_back(smallest_symmetric(Ai));
-      A0 += Ai;
+      for (std::size_t j = 0; j < D * D; ++j) A0.all()[j] += Ai.all()[j];
     }
   }
-  m.central = smallest_symmetric(A0 / n);
-  if (sh.k > 0) m.objective = smallest_symmetric(coe_system(problem).linear / n);
+  divide(A0, n);
+  m.central = smallest_symmetric(std::move(A0));
+  if (sh.k > 0) {
+    Matrix linear = coe_system(problem).linear;
+    divide(linear, n);
+    m.objective = smallest_symmetric(std::move(linear));
+  }
   return m;
 }
 

@@ -2,19 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/problem/acting.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -319,10 +316,10 @@ void Sarsa::solve_truth() {
     const Out block = store.block(i / kLanes)[{0, d}];
     for (int r = 0; r < d; ++r) block.row(r)[i % kLanes] = v[at(r)];
   };
-  const Eigen::Map<const Matrix> F(basis_.phi.data(), C, d);
-  Matrix G = Matrix::Zero(d, d);  // sum over agents of E phi phi'
-  Vector b = Vector::Zero(d);
-  Matrix flow = Matrix::Zero(C, S);  // sum over agents of the law of (o, a, o')
+  const MatrixView F(basis_.phi.data(), at(C), at(d));
+  Matrix G(at(d), at(d));  // sum over agents of E phi phi'
+  Vector b(at(d));
+  Matrix flow(at(C), at(S));  // sum over agents of the law of (o, a, o')
   for (std::int64_t i = 0; i < n; ++i) {
     const Mdp& m = mdp(i);
     const std::vector<double> x = sarsa_fixed_point(m, basis_, config_.temperature);
@@ -334,30 +331,36 @@ void Sarsa::solve_truth() {
     std::vector<double> values(at(C));
     for (int c = 0; c < C; ++c) values[at(c)] = value(c, x.data());
     const std::vector<double> law = pair_law(m, softmax_policy(A, values, config_.temperature));
-    for (int c = 0; c < C; ++c) {
-      G += law[at(c)] * F.row(c).transpose() * F.row(c);
-      b += law[at(c)] * m.R[at(c)] * F.row(c).transpose();
-      for (int next = 0; next < S; ++next) flow(c, next) += law[at(c)] * m.P[at(c * S + next)];
+    for (std::size_t c = 0; c < law.size(); ++c) {
+      for (std::size_t r = 0; r < b.size(); ++r) {
+        for (std::size_t k = 0; k < b.size(); ++k) G(r, k) += law[c] * F(c, r) * F(c, k);
+        b[r] += law[c] * m.R[c] * F(c, r);
+      }
+      for (std::size_t next = 0; next < flow.cols(); ++next)
+        flow(c, next) += law[c] * m.P[c * flow.cols() + next];
     }
   }
   // The central fixed point, while every agent acts by its own solution: x^c chooses a' only.
-  Vector xc = G.ldlt().solve(b);
-  truth_.thetac = {xc.data(), xc.data() + d};  // linear rewards
+  Vector xc = solve_symmetric(G, b);
+  truth_.thetac = xc;  // linear rewards
+  Matrix discounted = multiply(transposed(flow), F);
+  for (double& f : discounted.all()) f *= config_.gamma;
   double pi[kMost];
+  Matrix there(at(S), at(d));  // the mean feature of the central policy at each state
   for (int step = 0; step < 500; ++step) {
-    Matrix there(S, d);  // the mean feature of the central policy at each state
     for (int o = 0; o < S; ++o) {
       policy(o, xc.data(), pi);
-      there.row(o) = Eigen::Map<const Eigen::RowVectorXd>(pi, A) *
-                     F.middleRows(static_cast<Eigen::Index>(o) * A, A);
+      multiply(transposed({phi(o * A), at(A), at(d)}), {pi, at(A)}, there.row(at(o)));
     }
-    const Matrix M = G - config_.gamma * F.transpose() * flow * there;
-    const Vector better = M.partialPivLu().solve(b);
-    const double moved = (better - xc).norm();
+    Matrix M = multiply(transposed(discounted), there);
+    for (std::size_t j = 0; j < M.all().size(); ++j) M.all()[j] = G.all()[j] - M.all()[j];
+    const Vector better = affpcl::solve(M, b);
+    Vector moved = better;
+    for (std::size_t r = 0; r < xc.size(); ++r) moved[r] -= xc[r];
     xc = better;
-    if (moved < 1e-13) break;
+    if (norm(moved) < 1e-13) break;
   }
-  truth_.xc = {xc.data(), xc.data() + d};
+  truth_.xc = xc;
 }
 
 void Sarsa::error(Error which, Lanes lanes, In x, double* row) const {

@@ -2,30 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double largest_norm(const std::vector<double>& matrices, int states, int rows, int cols) {
-  double norm = 0;
-  for (int s = 0; s < states; ++s) {
-    const Matrix M = Eigen::Map<const Matrix>(
-        matrices.data() + static_cast<std::ptrdiff_t>(s) * rows * cols, rows, cols);
-    norm = std::max(norm, M.operatorNorm());
-  }
-  return norm;
+  double largest = 0;
+  for (int s = 0; s < states; ++s)
+    largest = std::max(largest, operator_norm({matrices.data() + at(s) * at(rows) * at(cols),
+                                               at(rows), at(cols)}));
+  return largest;
 }
 
 int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }

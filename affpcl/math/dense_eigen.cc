@@ -1,0 +1,28 @@
+// Eigenvalues.
+#include <Eigen/Eigenvalues>
+
+#include "affpcl/math/dense-inl.h"
+#include "affpcl/math/dense.h"
+
+namespace affpcl {
+
+SymmetricEigen symmetric_eigen(MatrixView A) {
+  const Eigen::SelfAdjointEigenSolver<ColMajor> eigen(transpose_of(A));
+  SymmetricEigen result{Vector(A.rows()), Matrix(A.rows(), A.cols())};
+  vector_of(result.values) = eigen.eigenvalues();
+  transpose_of(result.vectors) = eigen.eigenvectors();
+  return result;
+}
+
+Vector symmetric_eigenvalues(MatrixView A) {
+  Vector values(A.rows());
+  vector_of(values) =
+      Eigen::SelfAdjointEigenSolver<RowMajor>(rows_of(A), Eigen::EigenvaluesOnly).eigenvalues();
+  return values;
+}
+
+double operator_norm(MatrixView A) { return rows_of(A).operatorNorm(); }
+
+double spectral_radius(MatrixView A) { return rows_of(A).eigenvalues().cwiseAbs().maxCoeff(); }
+
+}  // namespace affpcl
