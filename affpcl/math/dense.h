@@ -201,6 +201,7 @@ Vector symmetric_eigenvalues(MatrixView A);  // ascending
 // --- norms and spectra
 
 double operator_norm(MatrixView A);    // the largest singular value
+Matrix modulus(MatrixView A);          // (A'A)^1/2
 double spectral_radius(MatrixView A);  // the largest |eigenvalue|
 
 }  // namespace affpcl

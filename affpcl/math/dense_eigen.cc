@@ -23,6 +23,15 @@ Vector symmetric_eigenvalues(MatrixView A) {
 
 double operator_norm(MatrixView A) { return rows_of(A).operatorNorm(); }
 
+Matrix modulus(MatrixView A) {
+  // Rounding may leave eigenvalues of a singular A'A below 0.
+  const Eigen::SelfAdjointEigenSolver<RowMajor> eigen(rows_of(A).transpose() * rows_of(A));
+  Matrix root(A.cols(), A.cols());
+  rows_of(root) = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+                  eigen.eigenvectors().transpose();
+  return root;
+}
+
 double spectral_radius(MatrixView A) { return rows_of(A).eigenvalues().cwiseAbs().maxCoeff(); }
 
 }  // namespace affpcl

@@ -226,6 +226,8 @@ TEST(Dense, SymmetricEigenvaluesByHand) {
 TEST(Dense, NormsAndSpectra) {
   EXPECT_NEAR(operator_norm(matrix(2, 2, {3, 0, 4, 5})), std::sqrt(45.0), 1e-13);
   EXPECT_NEAR(operator_norm(matrix(1, 2, {3, 4})), 5, 1e-14);
+  expect_near(modulus(matrix(2, 2, {0, -2, 3, 0})).all(), Vector{3, 0, 0, 2});
+  expect_near(modulus(matrix(1, 2, {3, 4})).all(), Vector{1.8, 2.4, 2.4, 3.2}, 1e-7);
   EXPECT_NEAR(spectral_radius(matrix(2, 2, {0, -2, 2, 0})), 2, 1e-14);  // +-2i
   EXPECT_NEAR(spectral_radius(matrix(2, 2, {1, 100, 0, -3})), 3, 1e-14);
 }

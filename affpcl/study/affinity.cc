@@ -1,18 +1,15 @@
 #include "affpcl/study/affinity.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/study/stability.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
 
 Score none(const char* why) { return {std::nan(""), 0, why}; }
 Score exact(double value) { return {value, 0, ""}; }
@@ -28,6 +25,15 @@ double norm(In column, int lane) {
   double square = 0;
   for (int r = 0; r < column.rows; ++r) square += column.at(r, lane) * column.at(r, lane);
   return std::sqrt(square);
+}
+
+void add(double factor, const Matrix& A, Matrix& to) {
+  for (std::size_t j = 0; j < to.all().size(); ++j) to.all()[j] += factor * A.all()[j];
+}
+
+Matrix divided(Matrix A, double by) {
+  for (double& a : A.all()) a /= by;
+  return A;
 }
 
 class Measure {
@@ -148,17 +154,19 @@ class Measure {
   void centre(Affinity& out) const {
     Buffer space(static_cast<std::size_t>(shape_.d) * kLanes);
     const Out b{space.data(), shape_.d};
-    Vector b0 = Vector::Zero(shape_.d);
+    Vector b0(static_cast<std::size_t>(shape_.d));
     blocks([&](Lanes lanes) {
       problem_.mean_objective(lanes, b);
       for (int l = 0; l < lanes.count; ++l)
-        for (int r = 0; r < shape_.d; ++r) b0(r) += b.row(r)[l] / static_cast<double>(n_);
+        for (std::size_t r = 0; r < b0.size(); ++r)
+          b0[r] += b.row(static_cast<int>(r))[l] / static_cast<double>(n_);
     });
     blocks([&](Lanes lanes) {
       problem_.mean_objective(lanes, b);
       for (int l = 0; l < lanes.count; ++l) {
         double square = 0;
-        for (int r = 0; r < shape_.d; ++r) square += std::pow(b.row(r)[l] - b0(r), 2);
+        for (std::size_t r = 0; r < b0.size(); ++r)
+          square += std::pow(b.row(static_cast<int>(r))[l] - b0[r], 2);
         agent(out, lanes, l).delta_cen =
             out.G_b.why.empty() ? exact(std::sqrt(square) / (2 * out.G_b.value)) : out.G_b;
       }
@@ -171,34 +179,32 @@ class Measure {
 
   // A(s) of every lane, from its columns.
   std::vector<Matrix> matrices(Lanes lanes, In s) {
-    std::vector<Matrix> A(static_cast<std::size_t>(lanes.count), Matrix(shape_.d, shape_.d));
-    std::vector<double> unit(static_cast<std::size_t>(shape_.d));
-    Buffer space(static_cast<std::size_t>(shape_.d) * kLanes);
+    const auto d = static_cast<std::size_t>(shape_.d);
+    std::vector<Matrix> A(static_cast<std::size_t>(lanes.count), Matrix(d, d));
+    std::vector<double> unit(d);
+    Buffer space(d * kLanes);
     const Out y{space.data(), shape_.d};
-    for (int c = 0; c < shape_.d; ++c) {
-      unit[static_cast<std::size_t>(c)] = 1;
+    for (std::size_t c = 0; c < d; ++c) {
+      unit[c] = 1;
       problem_.apply(lanes, s, {unit.data(), shape_.d, 1}, y);
-      unit[static_cast<std::size_t>(c)] = 0;
-      for (int l = 0; l < lanes.count; ++l)
-        for (int r = 0; r < shape_.d; ++r) A[static_cast<std::size_t>(l)](r, c) = y.row(r)[l];
+      unit[c] = 0;
+      for (std::size_t l = 0; l < A.size(); ++l)
+        for (std::size_t r = 0; r < d; ++r) A[l](r, c) = y.row(static_cast<int>(r))[l];
     }
     return A;
   }
 
-  static Matrix root(const Matrix& A) {  // sqrt(A'A); rounding leaves singular A below 0
-    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(A.transpose() * A);
-    return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
-           eigen.eigenvectors().transpose();
-  }
-
-  static double nu_of(const Matrix& D, const double* Abar, int d) {
-    const Eigen::Map<const Matrix> A(Abar, d, d);
-    return Matrix(D * A.inverse()).operatorNorm();
+  // Of the agent in a lane, given E D(s) and mean_matrices() of the block.
+  static double nu_of(const Matrix& D, const std::vector<double>& Abar, int lane) {
+    const std::size_t d = D.rows();
+    return operator_norm(
+        multiply(D, inverse({Abar.data() + static_cast<std::size_t>(lane) * d * d, d, d})));
   }
 
   // ---- finite problems: sums over outcomes ----
   void enumerate(Affinity& out) {
     const int S = problem_.outcomes(), d = shape_.d;
+    const auto dim = static_cast<std::size_t>(d);
     const double n = static_cast<double>(n_);
     Buffer state(static_cast<std::size_t>(state_rows_) * kLanes),
         space(static_cast<std::size_t>(2 * d) * kLanes);
@@ -210,19 +216,20 @@ class Measure {
         mu0[static_cast<std::size_t>(o)] += problem_.probability(i, o) / n;
 
     // g^c(s) at the central solution and D(s), once per outcome.
-    std::vector<Vector> gc(static_cast<std::size_t>(S), Vector(d));
+    Matrix gc(static_cast<std::size_t>(S), dim);
     std::vector<Matrix> D(static_cast<std::size_t>(S));
     const Lanes first{0, 1};
     for (int o = 0; o < S; ++o) {
       problem_.outcome(first, o, s);
       problem_.apply(first, s, xc(), y);
       central_objective(first, s, b);
-      for (int r = 0; r < d; ++r) gc[static_cast<std::size_t>(o)](r) = y.row(r)[0] - b.row(r)[0];
-      D[static_cast<std::size_t>(o)] = root(matrices(first, s).front());
+      const auto O = static_cast<std::size_t>(o);
+      for (int r = 0; r < d; ++r) gc(O, static_cast<std::size_t>(r)) = y.row(r)[0] - b.row(r)[0];
+      D[O] = modulus(matrices(first, s).front());
     }
 
     // g^i(s) at each agent's own solution.
-    std::vector<Vector> gi(static_cast<std::size_t>(n_ * S), Vector(d));
+    Matrix gi(static_cast<std::size_t>(n_ * S), dim);
     for (int o = 0; o < S; ++o) {
       blocks([&](Lanes lanes) {
         problem_.outcome(lanes, o, s);
@@ -230,47 +237,49 @@ class Measure {
         problem_.objective(lanes, s, b);
         for (int l = 0; l < lanes.count; ++l)
           for (int r = 0; r < d; ++r)
-            gi[static_cast<std::size_t>((lanes.first + l) * S + o)](r) = y.row(r)[l] - b.row(r)[l];
+            gi(static_cast<std::size_t>((lanes.first + l) * S + o), static_cast<std::size_t>(r)) =
+                y.row(r)[l] - b.row(r)[l];
       });
     }
 
+    Vector u(dim), average(dim);
     blocks([&](Lanes lanes) {
       const std::vector<double> Abar = mean_matrices(problem_, lanes);
       for (int l = 0; l < lanes.count; ++l) {
         const std::int64_t i = lanes.first + l;
         AgentAffinity& a = agent(out, lanes, l);
-        Matrix Dbar = Matrix::Zero(d, d);
+        Matrix Dbar(dim, dim);
         double tv = 0;
         std::vector<double> rho(static_cast<std::size_t>(S));
         for (int o = 0; o < S; ++o) {
           const auto O = static_cast<std::size_t>(o);
           const double p = problem_.probability(i, o);
-          Dbar += p * D[O];
+          add(p, D[O], Dbar);
           tv += std::abs(p - mu0[O]) / 2;
           rho[O] = p == 0 ? 0 : p / mu0[O];
         }
         take_environment(a.delta_cen, exact(tv));
-        a.nu = exact(nu_of(Dbar, Abar.data() + static_cast<std::ptrdiff_t>(l) * d * d, d));
+        a.nu = exact(nu_of(Dbar, Abar, l));
 
         // gtilde^i is a sum of independent terms, one per agent's sample, with mean 0 in all.
         double alone = 0, together = 0;
         for (std::int64_t j = 0; j < n_; ++j) {
           double square = 0;
-          Vector average = Vector::Zero(d);
+          std::fill(average.begin(), average.end(), 0.0);
           for (int o = 0; o < S; ++o) {
             const auto O = static_cast<std::size_t>(o);
             const double p = problem_.probability(j, o);
             if (p == 0) continue;
-            Vector u = rho[O] / n * gc[O];
+            for (std::size_t r = 0; r < dim; ++r) u[r] = rho[O] / n * gc(O, r);
             if (j == i) {
-              const Vector& own = gi[static_cast<std::size_t>(i * S + o)];
-              alone += p * own.squaredNorm();
-              u += own - gc[O];
+              const auto own = gi.row(static_cast<std::size_t>(i * S + o));
+              alone += p * squared_norm(own);
+              for (std::size_t r = 0; r < dim; ++r) u[r] += own[r] - gc(O, r);
             }
-            square += p * u.squaredNorm();
-            average += p * u;
+            square += p * squared_norm(u);
+            for (std::size_t r = 0; r < dim; ++r) average[r] += p * u[r];
           }
-          together += square - average.squaredNorm();
+          together += square - squared_norm(average);
         }
         a.prediction = alone > 0 ? exact(together / alone)
                                  : none("learning alone has no noise at the solution");
@@ -281,11 +290,12 @@ class Measure {
   // ---- other problems: Monte Carlo ----
   void sample(Affinity& out) {
     const int d = shape_.d, R = options_.rounds;
+    const auto dim = static_cast<std::size_t>(d);
     const auto N = static_cast<std::size_t>(n_);
     const Densities& densities = *problem_.densities();
     std::vector<std::vector<double>> alone(N), together(N), apart(N);
     constexpr int kBatches = 10;
-    std::vector<std::vector<Matrix>> D(N, std::vector<Matrix>(kBatches, Matrix::Zero(d, d)));
+    std::vector<std::vector<Matrix>> D(N, std::vector<Matrix>(kBatches, Matrix(dim, dim)));
     Store states(state_rows_, n_), directions(d, n_);
     std::vector<double> M(static_cast<std::size_t>(densities.p()) * static_cast<std::size_t>(d));
     Scratch scratch;
@@ -326,7 +336,8 @@ class Measure {
           alone[i].push_back(own);
           together[i].push_back(all);
           apart[i].push_back(std::max(0.0, 1 - 1 / rho.p[l]));  // E_mu^i of it is TV(mu^i, mu^0)
-          D[i][static_cast<std::size_t>(t * kBatches / R)] += root(A[static_cast<std::size_t>(l)]);
+          add(1, modulus(A[static_cast<std::size_t>(l)]),
+              D[i][static_cast<std::size_t>(t * kBatches / R)]);
         }
       });
     }
@@ -337,14 +348,12 @@ class Measure {
         AgentAffinity& a = out.agents[i];
         take_environment(a.delta_cen, densities.p() == 1 ? exact(0) : monte_carlo(apart[i]));
         std::vector<double> each;
-        Matrix Dbar = Matrix::Zero(d, d);
+        Matrix Dbar(dim, dim);
         for (const Matrix& part : D[i]) {
-          each.push_back(nu_of(part / (R / kBatches),
-                               Abar.data() + static_cast<std::ptrdiff_t>(l) * d * d, d));
-          Dbar += part / R;
+          each.push_back(nu_of(divided(part, R / kBatches), Abar, l));
+          add(1, divided(part, R), Dbar);
         }
-        a.nu = {nu_of(Dbar, Abar.data() + static_cast<std::ptrdiff_t>(l) * d * d, d),
-                monte_carlo(each).se, ""};
+        a.nu = {nu_of(Dbar, Abar, l), monte_carlo(each).se, ""};
         const Estimate v = ratio_of_means(together[i], alone[i]);
         a.prediction = {v.mean, (v.hi - v.lo) / 2 / student_quantile((1 + kConfidence) / 2, R - 1),
                         ""};
