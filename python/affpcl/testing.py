@@ -72,7 +72,7 @@ class Trial:
                  seed: int = SEED) -> None:
         self.about = f"{method['kind']} on {problem['kind']}, period {period}, batch {batch}"
         self.method = {"name": "it", "period": period, "batch": batch, **method}
-        self.spec = {
+        self.spec: dict[str, Any] = {
             "problem": dict(problem),
             "run": {"steps": STEPS, "seed": seed, "step_size": step_size, "tail": 4},
             "method": [self.method],

@@ -29,9 +29,9 @@ def test_curves_are_the_results():
     result = affpcl.reproduce("fig-specific", set=SMALL)
     axes = plot.specific(result).axes[0]
     lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
-    assert set(lines) == {f"{m}{a}" for m in ("affpcl", "independent") for a in ("", ", agent 0", ", agent 39")}
-    curve = result.curves.where(method="affpcl", agent=39)
-    assert np.array_equal(lines["affpcl, agent 39"], curve["mse_mean"])
+    assert set(lines) == {f"{m}{a}" for m in ("affpcl", "independent") for a in ("", ", agent 0", ", agent 19")}
+    curve = result.curves.where(method="affpcl", agent=19)
+    assert np.array_equal(lines["affpcl, agent 19"], curve["mse_mean"])
     lowest, highest = axes.get_ylim()
     errors = result.curves["mse_mean"]
     assert errors.min() / 100 < lowest < errors.min() and highest < 100 * errors.max(), "an interval that reaches 0"

@@ -3,7 +3,7 @@
 
 usage: run.py PATH_TO_AFFPCL        (standard library only; writes to a temporary folder)
 """
-import csv, json, math, os, pty, signal, subprocess, time
+import csv, json, math, os, pathlib, pty, signal, subprocess, time
 
 from _harness import affpcl, check, run, tmp
 
@@ -154,7 +154,9 @@ check('full precision', any(len(r['value'].lstrip('-0.')) >= 16 for r in t))
 def interrupted(name, *words):
     p = subprocess.Popen([affpcl, 'run', 'one.toml', '--out', name, *words], cwd=tmp, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    used = lambda: sum(map(int, pathlib.Path(f'/proc/{p.pid}/stat').read_text().rsplit(')', 1)[1].split()[11:13]))
+    deadline = time.time() + 60  # a second of computing, however busy the machine is
+    while p.poll() is None and used() < os.sysconf('SC_CLK_TCK') and time.time() < deadline: time.sleep(.05)
     p.send_signal(signal.SIGINT)
     try: out, err = p.communicate(timeout=60)
     except subprocess.TimeoutExpired:
