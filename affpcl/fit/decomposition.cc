@@ -1,40 +1,59 @@
 #include "affpcl/fit/decomposition.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "affpcl/fit/agents.h"
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-using View = Eigen::Map<const Matrix>;
-using VectorView = Eigen::Map<const Vector>;
 
 constexpr double kSmallestNoise = 1e-10;    // s^2, the target having variance 1
 constexpr double kLeastInformation = 0.01;  // about a variance: it is hardly above ten
 constexpr int kFullTrial = 6;               // steps after which a hopeless full D is given up
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
-
-View A_of(const Moments& m, std::size_t i) {
-  return {m.A.data() + m.at(i) * m.d * m.d, index(m.d), index(m.d)};
+MatrixView A_of(const Moments& m, std::size_t i) {
+  return {m.A.data() + m.at(i) * m.d * m.d, m.d, m.d};
 }
-VectorView b_of(const Moments& m, std::size_t i) {
-  return {m.b.data() + m.at(i) * m.d, index(m.d)};
+std::span<const double> b_of(const Moments& m, std::size_t i) {
+  return {m.b.data() + m.at(i) * m.d, m.d};
 }
 
-// D = L L'; zero columns where D has no spread.
-Matrix root_of(const Matrix& D, bool diagonal) {
-  if (diagonal) return D.diagonal().cwiseMax(0.0).cwiseSqrt().asDiagonal();
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(D);
-  return eigen.eigenvectors() *
-         eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal().toDenseMatrix();
+Vector diagonal_of(MatrixView A) {
+  Vector diagonal(A.rows());
+  for (std::size_t j = 0; j < diagonal.size(); ++j) diagonal[j] = A(j, j);
+  return diagonal;
+}
+void add_to_diagonal(double number, MatrixSpan A) {
+  for (std::size_t j = 0; j < A.rows(); ++j) A(j, j) += number;
+}
+bool is_diagonal(MatrixView A) {
+  for (std::size_t j = 0; j < A.rows(); ++j)
+    for (std::size_t k = 0; k < A.cols(); ++k)
+      if (j != k && A(j, k) != 0) return false;
+  return true;
+}
+void add(std::span<const double> x, std::span<double> to) {
+  for (std::size_t j = 0; j < to.size(); ++j) to[j] += x[j];
+}
+void divide(std::span<double> x, double by) {
+  for (double& v : x) v /= by;
+}
+// diag(scale) A diag(scale)
+void rescale(MatrixSpan A, const Vector& scale) {
+  for (std::size_t j = 0; j < A.rows(); ++j)
+    for (std::size_t k = 0; k < A.cols(); ++k) A(j, k) = scale[k] * A(j, k) * scale[j];
+}
+
+// L' with D = L L'; zero rows where D has no spread.
+Matrix root_of(MatrixView D, bool diagonal) {
+  if (!diagonal) return semidefinite_root(D);
+  Matrix root(D.rows(), D.cols());
+  for (std::size_t j = 0; j < D.rows(); ++j) root(j, j) = std::sqrt(std::max(D(j, j), 0.0));
+  return root;
 }
 
 // The evidence at one (D, s^2), and what the next step needs: sums over agents, in two passes.
@@ -43,7 +62,6 @@ class Sums {
  public:
   Sums(const Moments& m, double centre_precision, Team& team)
       : m_(m),
-        d_(index(m.d)),
         precision_(centre_precision),
         team_(team),
         leaves_(agent_leaves(m.n)),
@@ -55,11 +73,11 @@ class Sums {
     AgentSum sum(m.d + 2, m.n, team);
     const double* const totals = sum([&](std::size_t i, double* out) {
       const auto A = A_of(m, i);
-      for (std::size_t j = 0; j < m.d; ++j) out[j] += A(index(j), index(j));
+      for (std::size_t j = 0; j < m.d; ++j) out[j] += A(j, j);
       out[m.d] += m.rows[m.at(i)];
       out[m.d + 1] += m.yy[m.at(i)];
     });
-    column_squares_ = VectorView(totals, d_);
+    column_squares_.assign(totals, totals + m.d);
     N_ = totals[m.d];
     yy_ = totals[m.d + 1];
   }
@@ -71,114 +89,45 @@ class Sums {
   // Pass 1: H = sum W_i, h = sum v_i; then x_c and the evidence.
   void centre(const Matrix& D, double s2, bool diagonal) {
     D_ = D, s2_ = s2, diagonal_ = diagonal;
-    const Matrix L = root_of(D, diagonal);
-    const Vector root = L.diagonal();
-    const std::size_t dd = m_.d * m_.d;
+    const Matrix root = root_of(D, diagonal);
+    const std::size_t d = m_.d, dd = d * d;
     const double* sums = first_(team_, leaves_, [&](std::int64_t leaf, int, double* out) {
-      Eigen::Map<Matrix> H(out, d_, d_);
-      Eigen::Map<Vector> h(out + dd, d_);
-      double* const rest = out + dd + m_.d;
-      Matrix LA(d_, d_), K(d_, d_);
-      each(leaf, [&](std::size_t i) {
-        const auto A = A_of(m_, i);
-        const auto b = b_of(m_, i);
-        if (diagonal) {
-          LA = root.asDiagonal() * A;
-          K = LA * root.asDiagonal();
-        } else {
-          LA.noalias() = L.transpose() * A;
-          K.noalias() = LA * L;
-        }
-        K /= s2;
-        K.diagonal().array() += 1;
-        const Eigen::LLT<Matrix, Eigen::Lower> C(K);
-        LA /= s2;
-        C.matrixL().solveInPlace(LA);  // Z
-        Vector w = (diagonal ? Vector(root.cwiseProduct(b)) : Vector(L.transpose() * b)) / s2;
-        C.matrixL().solveInPlace(w);
-        Eigen::Map<Matrix> W(W_.data() + m_.at(i) * dd, d_, d_);
-        W.setZero();
-        W.selfadjointView<Eigen::Lower>().rankUpdate(LA.transpose(), -1.0);
-        W.triangularView<Eigen::StrictlyUpper>() = W.transpose();
-        W += A / s2;
-        Eigen::Map<Vector> v(v_.data() + m_.at(i) * m_.d, d_);
-        v = b / s2 - LA.transpose() * w;
-        H += W;
-        h += v;
-        rest[0] += m_.yy[m_.at(i)] / s2 - w.squaredNorm();
-        rest[1] += m_.rows[m_.at(i)] * std::log(s2) +
-                   2 * Vector(C.matrixLLT().diagonal()).array().log().sum();
-        // tr(A P)/s^2 = tr K (I + K)^-1 = d - |C^-1|^2
-        Matrix Q = Matrix::Identity(d_, d_);
-        C.matrixL().solveInPlace(Q);
-        rest[2] += static_cast<double>(m_.d) - Q.squaredNorm();
-      });
+      First space(d);
+      each(leaf, [&](std::size_t i) { add_first(i, root, space, out); });
     });
-    Matrix H = Eigen::Map<const Matrix>(sums, d_, d_);
-    const Vector h = Eigen::Map<const Vector>(sums + dd, d_);
-    const double* rest = sums + dd + m_.d;
-    H.diagonal().array() += precision_;
-    const Eigen::LDLT<Matrix> solver(H);
-    H_inverse_ = solver.solve(Matrix::Identity(d_, d_));
-    H_inverse_ = (H_inverse_ + H_inverse_.transpose()).eval() / 2;
+    Matrix H = MatrixView(sums, d, d);
+    const std::span h(sums + dd, d);
+    const double* rest = sums + dd + d;
+    add_to_diagonal(precision_, H);
+    const Ldlt solver(H);
+    H_inverse_ = solver.inverse();
+    symmetrise(H_inverse_);
     x_ = solver.solve(h);
     trace_AP_ = rest[2];
-    double log_det = solver.vectorD().array().abs().max(1e-300).log().sum();
-    if (precision_ > 0) log_det -= static_cast<double>(m_.d) * std::log(precision_);
+    double log_det = 0;
+    for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), 1e-300));
+    if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
     evidence_ =
-        -0.5 * (N_ * std::log(2 * std::numbers::pi) + rest[1] + log_det + rest[0] - h.dot(x_));
+        -0.5 * (N_ * std::log(2 * std::numbers::pi) + rest[1] + log_det + rest[0] - dot(h, x_));
   }
 
   // Pass 2: what the evidence does when D and s^2 change.
   void slopes() {
-    const std::size_t dd = m_.d * m_.d;
-    const double s2 = s2_;
-    const Vector D_diagonal = D_.diagonal();
+    const std::size_t d = m_.d, dd = d * d;
+    const Vector D_diagonal = diagonal_of(D_);
     const double* sums = second_(team_, leaves_, [&](std::int64_t leaf, int, double* out) {
-      Eigen::Map<Matrix> G(out, d_, d_), T(out + dd, d_, d_), cross(out + 2 * dd, d_, d_),
-          reach(out + 3 * dd, d_, d_);
-      Eigen::Map<Vector> noise(out + 4 * dd, d_), c(out + 4 * dd + m_.d, d_);
-      double* const rest = out + 4 * dd + 2 * m_.d;
-      Matrix WH(d_, d_), DW(d_, d_);
-      each(leaf, [&](std::size_t i) {
-        const View W(W_.data() + m_.at(i) * dd, d_, d_);
-        const auto A = A_of(m_, i);
-        const auto b = b_of(m_, i);
-        const Vector g = VectorView(v_.data() + m_.at(i) * m_.d, d_) - W * x_;
-        const Vector u = diagonal_ ? Vector(D_diagonal.cwiseProduct(g)) : Vector(D_ * g);
-        const Vector x = x_ + u;
-        const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * b.dot(x) + x.dot(A * x));
-        WH.noalias() = W * H_inverse_;
-        G.noalias() += g * g.transpose();
-        if (diagonal_) {
-          const Vector WHW = WH.cwiseProduct(W).rowwise().sum();
-          T.diagonal() += W.diagonal() - WHW;
-          rest[1] += WH.trace() - D_diagonal.dot(WHW);
-        } else {
-          T += W;
-          T.noalias() -= WH * W;
-          DW.noalias() = D_ * W;
-          rest[1] += WH.trace() - WH.cwiseProduct(DW).sum();
-        }
-        // q = X'V^-1 e, e = V^-1 r; and e'V^-1 e, which needs g'P g = g'u - u'W u.
-        const Vector q = (g - W * u) / s2;
-        cross += g.asDiagonal() * W * g.asDiagonal();
-        reach += W * g.asDiagonal();
-        noise += g.cwiseProduct(q);
-        c += q;
-        rest[0] += rss / (s2 * s2);
-        rest[2] += (rss / (s2 * s2) - (g.dot(u) - u.dot(W * u)) / s2) / s2;
-      });
+      Second space(d);
+      each(leaf, [&](std::size_t i) { add_second(i, D_diagonal, space, out); });
     });
-    G_ = Eigen::Map<const Matrix>(sums, d_, d_);
-    T_ = Eigen::Map<const Matrix>(sums + dd, d_, d_);
-    cross_ = Eigen::Map<const Matrix>(sums + 2 * dd, d_, d_);
-    reach_ = Eigen::Map<const Matrix>(sums + 3 * dd, d_, d_);
-    noise_ = Eigen::Map<const Vector>(sums + 4 * dd, d_);
-    c_ = Eigen::Map<const Vector>(sums + 4 * dd + m_.d, d_);
-    const double* rest = sums + 4 * dd + 2 * m_.d;
+    G_ = MatrixView(sums, d, d);
+    T_ = MatrixView(sums + dd, d, d);
+    cross_ = MatrixView(sums + 2 * dd, d, d);
+    reach_ = MatrixView(sums + 3 * dd, d, d);
+    noise_.assign(sums + 4 * dd, sums + 4 * dd + d);
+    c_.assign(sums + 4 * dd + d, sums + 4 * dd + 2 * d);
+    const double* rest = sums + 4 * dd + 2 * d;
     ee_ = rest[0];
-    trace_P_ = (N_ - trace_AP_ - rest[1]) / s2;
+    trace_P_ = (N_ - trace_AP_ - rest[1]) / s2_;
     eVe_ = rest[2];
   }
 
@@ -189,40 +138,47 @@ class Sums {
   // Every group of coordinates has one variance (one group: scalar; d groups: diagonal). The
   // evidence's slope and average information in (variances, s^2).
   void information(const std::vector<int>& group, int groups, Vector& score, Matrix& AI) const {
-    Matrix R = Matrix::Zero(d_, groups + 1);
-    score = Vector::Zero(groups + 1);
-    AI = Matrix::Zero(groups + 1, groups + 1);
-    for (Eigen::Index j = 0; j < d_; ++j) {
-      const int g = group[static_cast<std::size_t>(j)];
+    const auto last = static_cast<std::size_t>(groups);
+    Matrix R(last + 1, m_.d);
+    score.assign(last + 1, 0.0);
+    AI = Matrix(last + 1, last + 1);
+    for (std::size_t j = 0; j < m_.d; ++j) {
+      const auto g = static_cast<std::size_t>(group[j]);
       score[g] += (G_(j, j) - T_(j, j)) / 2;
-      R.col(g) += reach_.col(j);
-      AI(g, groups) += noise_[j];
-      for (Eigen::Index k = 0; k < d_; ++k)
-        AI(g, group[static_cast<std::size_t>(k)]) += cross_(j, k);
+      add(reach_.row(j), R.row(g));
+      AI(last, g) += noise_[j];
+      for (std::size_t k = 0; k < m_.d; ++k)
+        AI(static_cast<std::size_t>(group[k]), g) += cross_(k, j);
     }
-    R.col(groups) = c_;
-    score[groups] = (ee_ - trace_P_) / 2;
-    AI(groups, groups) = eVe_;
-    AI.row(groups) = AI.col(groups).transpose();
-    AI = (AI - R.transpose() * H_inverse_ * R).eval() / 2;
+    std::copy(c_.begin(), c_.end(), R.row(last).begin());
+    score[last] = (ee_ - trace_P_) / 2;
+    AI(last, last) = eVe_;
+    for (std::size_t g = 0; g < last; ++g) AI(g, last) = AI(last, g);
+    add_product(-1, R, multiply(H_inverse_, transposed(R)), AI);
+    divide(AI.all(), 2);
   }
 
   // Inverse of the expected information about the groups' variances, for every pair of coordinates.
   Matrix spread_cov(const std::vector<int>& group, int groups) {
-    Matrix S = Matrix::Zero(d_, groups);
-    for (Eigen::Index j = 0; j < d_; ++j) S(j, group[static_cast<std::size_t>(j)]) = 1;
-    const View squares(squares_([&](std::size_t i, double* out) {
-                         Eigen::Map<Matrix>(out, d_, d_) +=
-                             View(W_.data() + m_.at(i) * m_.d * m_.d, d_, d_).cwiseAbs2();
-                       }),
-                       d_, d_);
-    Matrix information = S.transpose() * squares * S / 2;
-    information.diagonal().array() += kLeastInformation;
-    const Vector scale = information.diagonal().cwiseSqrt().cwiseInverse();
-    information = (scale.asDiagonal() * information * scale.asDiagonal()).eval();
-    const Matrix inverse = information.ldlt().solve(Matrix::Identity(groups, groups));
-    S = (S * scale.asDiagonal()).eval();
-    return S * inverse * S.transpose();
+    Matrix S(static_cast<std::size_t>(groups), m_.d);
+    for (std::size_t j = 0; j < m_.d; ++j) S(static_cast<std::size_t>(group[j]), j) = 1;
+    const std::size_t dd = m_.d * m_.d;
+    const MatrixView squares(squares_([&](std::size_t i, double* out) {
+                               const double* const W = W_.data() + m_.at(i) * dd;
+                               for (std::size_t j = 0; j < dd; ++j) out[j] += W[j] * W[j];
+                             }),
+                             m_.d, m_.d);
+    Matrix information = multiply(S, multiply(squares, transposed(S)));
+    divide(information.all(), 2);
+    add_to_diagonal(kLeastInformation, information);
+    Vector scale = diagonal_of(information);
+    for (double& v : scale) v = 1 / std::sqrt(v);
+    rescale(information, scale);
+    for (std::size_t j = 0; j < m_.d; ++j) {
+      const auto g = static_cast<std::size_t>(group[j]);
+      S(g, j) *= scale[g];
+    }
+    return multiply(transposed(S), multiply(Ldlt(information).inverse(), S));
   }
 
   // The ratios of a step that never lowers the evidence: theta <- theta sqrt(slope up / slope
@@ -230,28 +186,129 @@ class Sums {
   double noise_ratio() const { return ratio(ee_, trace_P_); }
   double group_ratio(const std::vector<int>& group, int which) const {
     double up = 0, down = 0;
-    for (Eigen::Index j = 0; j < d_; ++j)
-      if (group[static_cast<std::size_t>(j)] == which) up += G_(j, j), down += T_(j, j);
+    for (std::size_t j = 0; j < m_.d; ++j)
+      if (group[j] == which) up += G_(j, j), down += T_(j, j);
     return ratio(up, down);
   }
   // The same for a full D: the geometric mean of T^-1 and D G D.
   Matrix full_step() const {
     Matrix T = T_;
-    T.diagonal().array() += 1e-12 * T.trace() / static_cast<double>(m_.d) + 1e-300;
-    const Eigen::LLT<Matrix> C(T);
-    const Matrix lower = C.matrixL();
-    const Matrix inner = lower.transpose() * D_ * G_ * D_ * lower;
-    const Eigen::SelfAdjointEigenSolver<Matrix> eigen((inner + inner.transpose()) / 2);
-    Matrix root = eigen.eigenvectors() *
-                  eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
-                  eigen.eigenvectors().transpose();
-    C.matrixU().solveInPlace(root);
-    Matrix D = root.transpose();
-    C.matrixU().solveInPlace(D);
-    return (D + D.transpose()) / 2;
+    add_to_diagonal(1e-12 * trace(T) / static_cast<double>(m_.d) + 1e-300, T);
+    const Cholesky C(T);
+    const Matrix U = C.upper();
+    Matrix inner = multiply(U, multiply(D_, multiply(G_, multiply(D_, transposed(U)))));
+    symmetrise(inner);
+    const SymmetricEigen eigen = symmetric_eigen(inner);
+    Matrix scaled = eigen.vectors;
+    for (std::size_t k = 0; k < m_.d; ++k)
+      for (double& v : scaled.row(k)) v *= std::sqrt(std::max(eigen.values[k], 0.0));
+    Matrix root = multiply(transposed(eigen.vectors), scaled);
+    C.backward(root);
+    Matrix D = transpose(root);
+    C.backward(D);
+    symmetrise(D);
+    return D;
   }
 
  private:
+  struct First {  // an agent's part in pass 1, on its way
+    explicit First(std::size_t d) : Z(d, d), K(d, d), Q(d, d), w(d), Zw(d) {}
+    Matrix Z, K, Q;
+    Vector w, Zw;
+    Cholesky C;
+  };
+  void add_first(std::size_t i, const Matrix& root, First& space, double* out) {
+    const std::size_t d = m_.d, dd = d * d;
+    const auto A = A_of(m_, i);
+    const auto b = b_of(m_, i);
+    auto& [Z, K, Q, w, Zw, C] = space;
+    if (diagonal_) {
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t k = 0; k < d; ++k) {
+          Z(j, k) = root(k, k) * A(j, k);
+          K(j, k) = Z(j, k) * root(j, j);
+        }
+      for (std::size_t j = 0; j < d; ++j) w[j] = root(j, j) * b[j];
+    } else {
+      multiply(A, transposed(root), Z);
+      multiply(root, Z, K);
+      multiply(root, b, w);
+    }
+    divide(K.all(), s2_);
+    add_to_diagonal(1, K);
+    C.factor(K);
+    divide(Z.all(), s2_);
+    C.forward(Z);
+    divide(w, s2_);
+    C.forward(w);
+    const MatrixSpan W(W_.data() + m_.at(i) * dd, d, d);
+    std::fill(W.all().begin(), W.all().end(), 0.0);
+    add_gram(-1, Z, W);
+    for (std::size_t j = 0; j < dd; ++j) W.all()[j] += A.all()[j] / s2_;
+    double* const v = v_.data() + m_.at(i) * d;
+    multiply(Z, w, Zw);
+    for (std::size_t j = 0; j < d; ++j) v[j] = b[j] / s2_ - Zw[j];
+    add(W.all(), {out, dd});
+    add({v, d}, {out + dd, d});
+    double* const rest = out + dd + d;
+    rest[0] += m_.yy[m_.at(i)] / s2_ - squared_norm(w);
+    rest[1] += m_.rows[m_.at(i)] * std::log(s2_) + C.log_determinant();
+    // tr(A P)/s^2 = tr K (I + K)^-1 = d - |C^-1|^2
+    std::fill(Q.all().begin(), Q.all().end(), 0.0);
+    add_to_diagonal(1, Q);
+    C.forward(Q);
+    rest[2] += static_cast<double>(d) - squared_norm(Q.all());
+  }
+
+  struct Second {
+    explicit Second(std::size_t d) : HW(d, d), WD(d, d), g(d), u(d), x(d), Ax(d), Wu(d), WHW(d) {}
+    Matrix HW, WD;
+    Vector g, u, x, Ax, Wu, WHW;
+  };
+  void add_second(std::size_t i, const Vector& D_diagonal, Second& space, double* out) const {
+    const std::size_t d = m_.d, dd = d * d;
+    const MatrixView W(W_.data() + m_.at(i) * dd, d, d);
+    const MatrixSpan G(out, d, d), T(out + dd, d, d), cross(out + 2 * dd, d, d),
+        reach(out + 3 * dd, d, d);
+    double *const noise = out + 4 * dd, *const c = noise + d, *const rest = c + d;
+    auto& [HW, WD, g, u, x, Ax, Wu, WHW] = space;
+    std::copy_n(v_.data() + m_.at(i) * d, d, g.begin());
+    add_product(-1, transposed(W), x_, g);
+    if (diagonal_) {
+      for (std::size_t j = 0; j < d; ++j) u[j] = D_diagonal[j] * g[j];
+    } else {
+      multiply(transposed(D_), g, u);
+    }
+    for (std::size_t j = 0; j < d; ++j) x[j] = x_[j] + u[j];
+    multiply(transposed(A_of(m_, i)), x, Ax);
+    const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * dot(b_of(m_, i), x) + dot(x, Ax));
+    multiply(H_inverse_, W, HW);
+    if (diagonal_) {
+      column_dots(HW, W, WHW);
+      for (std::size_t j = 0; j < d; ++j) T(j, j) += W(j, j) - WHW[j];
+      rest[1] += trace(HW) - dot(D_diagonal, WHW);
+    } else {
+      add(W.all(), T.all());
+      add_product(-1, W, HW, T);
+      multiply(W, D_, WD);
+      rest[1] += trace(HW) - dot(HW.all(), WD.all());
+    }
+    multiply(transposed(W), u, Wu);
+    for (std::size_t j = 0; j < d; ++j) {
+      for (std::size_t k = 0; k < d; ++k) {
+        G(j, k) += g[j] * g[k];
+        cross(j, k) += g[k] * W(j, k) * g[j];
+        reach(j, k) += W(j, k) * g[j];
+      }
+      // q = X'V^-1 e, e = V^-1 r; and e'V^-1 e, which needs g'P g = g'u - u'W u.
+      const double q = (g[j] - Wu[j]) / s2_;
+      noise[j] += g[j] * q;
+      c[j] += q;
+    }
+    rest[0] += rss / (s2_ * s2_);
+    rest[2] += (rss / (s2_ * s2_) - (dot(g, u) - dot(u, Wu)) / s2_) / s2_;
+  }
+
   static double ratio(double up, double down) {
     if (!(up > 0)) return 0;
     // Without a degree of freedom left, `down` is a rounding error of 0: then not to infinity at
@@ -265,7 +322,6 @@ class Sums {
   }
 
   const Moments& m_;
-  Eigen::Index d_;
   double precision_;
   Team& team_;
   std::int64_t leaves_;
@@ -278,27 +334,42 @@ class Sums {
   Matrix D_, H_inverse_;
   Vector x_;
   double s2_ = 1, evidence_ = 0, trace_AP_ = 0;
-  Matrix G_, T_, cross_, reach_;
+  Matrix G_, T_, cross_, reach_;  // reach_: row j is that of coordinate j
   Vector noise_, c_;
   double ee_ = 0, trace_P_ = 0, eVe_ = 0;
 };
 
-Matrix as_matrix(const std::vector<double>& D, std::size_t d) {
-  return Eigen::Map<const Matrix>(D.data(), index(d), index(d));
-}
+MatrixView as_matrix(const std::vector<double>& D, std::size_t d) { return {D.data(), d, d}; }
 
 Decomposition outcome(const Sums& sums, Spread spread, const Matrix& D, double s2, double numbers,
                       const Moments& m) {
   Decomposition r;
   r.spread = spread;
-  r.variances.D.assign(D.data(), D.data() + D.size());
+  r.variances.D = D.all();
   r.variances.s2 = s2;
-  r.centre.assign(sums.x().data(), sums.x().data() + sums.x().size());
+  r.centre = sums.x();
   r.spread_cov.assign(m.d * m.d, 0.0);
-  r.centre_cov.assign(sums.H_inverse().data(), sums.H_inverse().data() + sums.H_inverse().size());
+  r.centre_cov = sums.H_inverse().all();
   r.log_evidence = sums.evidence();
   r.bic = -2 * r.log_evidence + numbers * std::log(static_cast<double>(m.n));
   return r;
+}
+
+// AI^-1 score in the free coordinates.
+Vector newton_step(const Vector& score, const Matrix& AI, const std::vector<std::size_t>& free) {
+  Matrix sub(free.size(), free.size());
+  for (std::size_t a = 0; a < free.size(); ++a)
+    for (std::size_t b = 0; b < free.size(); ++b) sub(a, b) = AI(free[a], free[b]);
+  Vector scale = diagonal_of(sub), slope(free.size());
+  for (std::size_t a = 0; a < free.size(); ++a) {
+    scale[a] = 1 / std::sqrt(std::max(std::abs(scale[a]), 1e-300));
+    slope[a] = scale[a] * score[free[a]];
+  }
+  rescale(sub, scale);
+  add_to_diagonal(1e-9, sub);
+  Vector step = Ldlt(sub).solve(slope);
+  for (std::size_t a = 0; a < free.size(); ++a) step[a] *= scale[a];
+  return step;
 }
 
 // One variance for each group of coordinates: Newton steps with the average information, kept to
@@ -306,14 +377,16 @@ Decomposition outcome(const Sums& sums, Spread spread, const Matrix& D, double s
 Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int groups, Spread spread,
                          const DecompositionOptions& o, Vector theta, double s2, Sums& sums) {
   const auto D_of = [&](const Vector& t) {
-    Vector diagonal(index(m.d));
-    for (std::size_t j = 0; j < m.d; ++j) diagonal[index(j)] = t[group[j]];
-    return Matrix(diagonal.asDiagonal());
+    Matrix D(m.d, m.d);
+    for (std::size_t j = 0; j < m.d; ++j) D(j, j) = t[static_cast<std::size_t>(group[j])];
+    return D;
   };
   // A variance comes back from 0 with what an agent can just see.
-  Vector least = Vector::Zero(groups);
-  for (std::size_t j = 0; j < m.d; ++j) least[group[j]] += sums.column_squares()[index(j)];
-  least = (least.array() + 1e-12).inverse() * (1e-3 * static_cast<double>(m.n));
+  const auto last = static_cast<std::size_t>(groups);  // s^2 comes after the variances
+  Vector least(last);
+  for (std::size_t j = 0; j < m.d; ++j)
+    least[static_cast<std::size_t>(group[j])] += sums.column_squares()[j];
+  for (double& v : least) v = 1 / (v + 1e-12) * (1e-3 * static_cast<double>(m.n));
 
   sums.centre(D_of(theta), s2, true);
   double evidence = sums.evidence();
@@ -324,38 +397,28 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
   for (; iteration < o.iterations && !converged; ++iteration) {
     sums.slopes();
     sums.information(group, groups, score, AI);
-    std::vector<Eigen::Index> free;
-    for (int g = 0; g < groups; ++g)
+    std::vector<std::size_t> free;
+    for (std::size_t g = 0; g < last; ++g)
       if (theta[g] > 0 || score[g] > 0) free.push_back(g);
-    if (s2 > kSmallestNoise || score[groups] > 0) free.push_back(groups);
-    Matrix sub(index(free.size()), index(free.size()));
-    Vector slope(index(free.size()));
-    for (std::size_t a = 0; a < free.size(); ++a) {
-      slope[index(a)] = score[free[a]];
-      for (std::size_t b = 0; b < free.size(); ++b) sub(index(a), index(b)) = AI(free[a], free[b]);
-    }
-    const Vector scale = sub.diagonal().cwiseAbs().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-    sub = (scale.asDiagonal() * sub * scale.asDiagonal()).eval();
-    sub.diagonal().array() += 1e-9;
-    const Vector step = scale.cwiseProduct(sub.ldlt().solve(scale.cwiseProduct(slope)));
+    if (s2 > kSmallestNoise || score[last] > 0) free.push_back(last);
+    const Vector step = newton_step(score, AI, free);
 
     const Vector old_theta = theta;
     const double old_s2 = s2, old_evidence = evidence;
     const double slack = 1e-13 * std::abs(old_evidence);
-    const Vector ups = [&] {
-      Vector r(groups);
-      for (int g = 0; g < groups; ++g) r[g] = sums.group_ratio(group, g);
-      return r;
-    }();
+    Vector ups;
+    for (int g = 0; g < groups; ++g) ups.push_back(sums.group_ratio(group, g));
     const double noise_up = sums.noise_ratio();
     bool taken = false;
-    for (double share = 1; share > 0.01 && !taken && step.allFinite(); share /= 4) {
+    const bool finite =
+        std::all_of(step.begin(), step.end(), [](double v) { return std::isfinite(v); });
+    for (double share = 1; share > 0.01 && !taken && finite; share /= 4) {
       theta = old_theta;
       s2 = old_s2;
       for (std::size_t a = 0; a < free.size(); ++a) {
-        const Eigen::Index g = free[a];
-        const double move = share * step[index(a)];
-        if (g == groups) {
+        const std::size_t g = free[a];
+        const double move = share * step[a];
+        if (g == last) {
           s2 = std::max(kSmallestNoise, std::clamp(old_s2 + move, old_s2 / 5, old_s2 * 5));
         } else {
           // To 0 only from where it hardly matters: far jumps end in the wrong maximum.
@@ -369,13 +432,13 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
       taken = evidence >= old_evidence - slack;
     }
     if (!taken) {
-      for (int g = 0; g < groups; ++g) theta[g] = old_theta[g] * ups[g];
+      for (std::size_t g = 0; g < last; ++g) theta[g] = old_theta[g] * ups[g];
       s2 = std::max(kSmallestNoise, old_s2 * noise_up);
       sums.centre(D_of(theta), s2, true);
       evidence = sums.evidence();
     }
     double change = std::abs(s2 - old_s2) / s2;
-    for (int g = 0; g < groups; ++g) {
+    for (std::size_t g = 0; g < last; ++g) {
       const double size = std::max(theta[g], old_theta[g]);
       if (size > 1e-9 * least[g] * s2)
         change = std::max(change, std::abs(theta[g] - old_theta[g]) / size);
@@ -384,10 +447,10 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
     still = evidence - old_evidence <= std::max(slack, o.evidence_tolerance) ? still + 1 : 0;
     converged = change < o.tolerance || still >= (o.evidence_tolerance > 0 ? 1 : 5);
   }
-  const auto numbers = static_cast<double>((theta.array() > 0).count());
+  const auto numbers = static_cast<double>(
+      std::count_if(theta.begin(), theta.end(), [](double t) { return t > 0; }));
   Decomposition r = outcome(sums, spread, D_of(theta), s2, numbers, m);
-  const Matrix unsure = sums.spread_cov(group, groups);
-  r.spread_cov.assign(unsure.data(), unsure.data() + unsure.size());
+  r.spread_cov = sums.spread_cov(group, groups).all();
   r.iterations = iteration;
   r.converged = converged;
   return r;
@@ -396,8 +459,8 @@ Decomposition fit_groups(const Moments& m, const std::vector<int>& group, int gr
 Decomposition fit_full(const Moments& m, const Decomposition& diagonal,
                        const DecompositionOptions& o, double needed, Sums& sums) {
   Matrix D = as_matrix(diagonal.variances.D, m.d);
-  const double typical = D.trace() / static_cast<double>(m.d);
-  D.diagonal().array() += 1e-3 * typical + 1e-12;
+  const double typical = trace(D) / static_cast<double>(m.d);
+  add_to_diagonal(1e-3 * typical + 1e-12, D);
   double s2 = diagonal.variances.s2;
   sums.centre(D, s2, false);
   double evidence = sums.evidence();
@@ -407,9 +470,12 @@ Decomposition fit_full(const Moments& m, const Decomposition& diagonal,
     sums.slopes();
     const Matrix next = sums.full_step();
     const double noise = std::max(kSmallestNoise, s2 * sums.noise_ratio());
-    const double change =
-        std::max((next - D).cwiseAbs().maxCoeff() / std::max(next.cwiseAbs().maxCoeff(), 1e-300),
-                 std::abs(noise - s2) / noise);
+    double moved = 0, largest = 1e-300;
+    for (std::size_t j = 0; j < m.d * m.d; ++j) {
+      moved = std::max(moved, std::abs(next.all()[j] - D.all()[j]));
+      largest = std::max(largest, std::abs(next.all()[j]));
+    }
+    const double change = std::max(moved / largest, std::abs(noise - s2) / noise);
     D = next;
     s2 = noise;
     sums.centre(D, s2, false);
@@ -433,21 +499,26 @@ Decomposition fit_full(const Moments& m, const Decomposition& diagonal,
 // eigenvalues of K.
 double widening(const Matrix& K, const Vector& h) {
   constexpr double kGain = 1.35;  // of log evidence: by chance in one agent of twenty
-  Matrix one = K;
-  one.diagonal().array() += 1;
-  const Eigen::LLT<Matrix> C(one);
-  Matrix Q = Matrix::Identity(K.rows(), K.cols());
-  C.matrixL().solveInPlace(Q);
-  const double slope = C.solve(h).squaredNorm() - (static_cast<double>(K.rows()) - Q.squaredNorm());
+  const std::size_t d = K.rows();
+  Matrix one = K, Q = Matrix::identity(d);
+  add_to_diagonal(1, one);
+  const Cholesky C(one);
+  C.forward(Q);
+  Vector pulled = h;
+  C.solve(pulled);
+  const double slope = squared_norm(pulled) - (static_cast<double>(d) - squared_norm(Q.all()));
   if (!(slope > 0)) return 1;
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(K);
-  const Eigen::ArrayXd e = eigen.eigenvalues().array().max(0.0);
-  const Eigen::ArrayXd c2 = (eigen.eigenvectors().transpose() * h).array().square();
+  SymmetricEigen eigen = symmetric_eigen(K);
+  Vector &e = eigen.values, c2 = multiply(eigen.vectors, h), terms(d);
+  for (std::size_t j = 0; j < d; ++j) e[j] = std::max(e[j], 0.0), c2[j] *= c2[j];
   double best = 1, most = kGain;
   for (int k = 1; k <= 40; ++k) {
     const double t = std::pow(2.0, k / 2.0);
-    const double gain =
-        (c2 * t / (1 + t * e) - c2 / (1 + e) - ((1 + t * e) / (1 + e)).log()).sum() / 2;
+    for (std::size_t j = 0; j < d; ++j) terms[j] = (1 + t * e[j]) / (1 + e[j]);
+    logarithms(terms);
+    for (std::size_t j = 0; j < d; ++j)
+      terms[j] = c2[j] * t / (1 + t * e[j]) - c2[j] / (1 + e[j]) - terms[j];
+    const double gain = sum(terms) / 2;
     if (gain > most) most = gain, best = t;
   }
   return best;
@@ -463,7 +534,7 @@ Decomposition decompose_given(const Moments& m, const Variances& variances, doub
                               Team& team) {
   Sums sums(m, centre_precision, team);
   const Matrix D = as_matrix(variances.D, m.d);
-  const bool diagonal = D.isDiagonal(0.0);
+  const bool diagonal = is_diagonal(D);
   sums.centre(D, variances.s2, diagonal);
   return outcome(sums, diagonal ? Spread::kDiagonal : Spread::kFull, D, variances.s2, 0, m);
 }
@@ -477,7 +548,7 @@ Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
   const std::vector<int> one(m.d, 0);
   // One agent says nothing of how agents differ.
   if (m.n == 1) {
-    Decomposition r = fit_groups(m, one, 1, Spread::kScalar, o, Vector::Zero(1), s2, sums);
+    Decomposition r = fit_groups(m, one, 1, Spread::kScalar, o, Vector(1), s2, sums);
     if (r.variances.D[0] != 0) {
       r.variances.D.assign(m.d * m.d, 0.0);
       const Decomposition centre = decompose_given(m, r.variances, o.centre_precision, team);
@@ -489,14 +560,15 @@ Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
     chosen.best = r;
     return chosen;
   }
-  Vector start = Vector::Constant(index(m.d), guess);
-  if (o.start != nullptr) start = as_matrix(o.start->D, m.d).diagonal();
+  Vector start(m.d, guess);
+  if (o.start != nullptr) start = diagonal_of(as_matrix(o.start->D, m.d));
   if (o.scalar) {
-    chosen.tried.push_back(fit_groups(m, one, 1, Spread::kScalar, o,
-                                      Vector::Constant(1, std::max(start.mean(), 1e-9)), s2, sums));
+    const double typical = sum(start) / static_cast<double>(m.d);
+    chosen.tried.push_back(
+        fit_groups(m, one, 1, Spread::kScalar, o, {std::max(typical, 1e-9)}, s2, sums));
     s2 = chosen.tried.back().variances.s2;
     if (o.start == nullptr)
-      start.setConstant(std::max(chosen.tried.back().variances.D[0], 1e-6 * y2));
+      start.assign(m.d, std::max(chosen.tried.back().variances.D[0], 1e-6 * y2));
   }
   if (o.diagonal || o.full) {
     std::vector<int> each(m.d);
@@ -520,34 +592,44 @@ Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
 }
 
 Posterior agent_posterior(const Moments& m, const Decomposition& model, std::size_t agent) {
+  const std::size_t d = m.d;
   const auto A = A_of(m, agent);
-  const auto b = b_of(m, agent);
-  const Matrix D = as_matrix(model.variances.D, m.d), H = as_matrix(model.centre_cov, m.d);
-  const VectorView centre(model.centre.data(), index(m.d));
+  const MatrixView D = as_matrix(model.variances.D, d), H = as_matrix(model.centre_cov, d);
   const double s2 = model.variances.s2;
-  Matrix L = root_of(D, D.isDiagonal(0.0));
-  Matrix K = L.transpose() * A * L / s2;
-  const double widened = widening(K, L.transpose() * (b - A * centre) / s2);
-  L *= std::sqrt(widened);
-  K *= widened;
-  K.diagonal().array() += 1;
-  const Eigen::LLT<Matrix> C(K);
-  Matrix half = L.transpose();
-  C.matrixL().solveInPlace(half);  // P = half' half
-  const Matrix P = half.transpose() * half;
-  const Vector x = centre + P * (b - A * centre) / s2;
-  const Matrix F = Matrix::Identity(index(m.d), index(m.d)) - P * A / s2;
+  Vector r(b_of(m, agent).begin(), b_of(m, agent).end());
+  add_product(-1, transposed(A), model.centre, r);  // b - A x_c
+  Matrix root = root_of(D, is_diagonal(D));
+  Matrix K = multiply(root, multiply(A, transposed(root)));
+  divide(K.all(), s2);
+  Vector h = multiply(root, r);
+  divide(h, s2);
+  const double widened = widening(K, h);
+  for (double& v : root.all()) v *= std::sqrt(widened);
+  for (double& v : K.all()) v *= widened;
+  add_to_diagonal(1, K);
+  Matrix half = transpose(root);
+  Cholesky(K).forward(half);
+  const Matrix P = multiply(half, transposed(half));
+  Posterior posterior{model.centre, {}, {}, widened};
+  const Vector Pr = multiply(transposed(P), r);
+  for (std::size_t j = 0; j < d; ++j) posterior.x[j] += Pr[j] / s2;
+  Matrix F = multiply(A, P);  // transposed: I - A P / s^2
+  for (double& v : F.all()) v = -(v / s2);
+  add_to_diagonal(1, F);
   // W = A F / s^2 is what the agent says of its residual; D is unsure by spread_cov.
-  const Matrix unsure =
-      widened * widened * as_matrix(model.spread_cov, m.d).cwiseProduct(A * F / s2);
-  Matrix known = P + F * H * F.transpose();
-  known = (known + known.transpose()).eval() / 2;
-  Matrix cov = known + 2 * F * unsure * F.transpose();
-  cov = (cov + cov.transpose()).eval() / 2;
-  return {{x.data(), x.data() + x.size()},
-          {cov.data(), cov.data() + cov.size()},
-          {known.data(), known.data() + known.size()},
-          widened};
+  Matrix unsure = multiply(F, A);
+  for (std::size_t j = 0; j < d * d; ++j)
+    unsure.all()[j] = widened * widened * (model.spread_cov[j] * (unsure.all()[j] / s2));
+  const Matrix FHF = multiply(transposed(F), multiply(H, F));
+  Matrix known = P;
+  add(FHF.all(), known.all());
+  symmetrise(known);
+  Matrix cov = multiply(transposed(F), multiply(unsure, F));
+  for (std::size_t j = 0; j < d * d; ++j) cov.all()[j] = known.all()[j] + 2 * cov.all()[j];
+  symmetrise(cov);
+  posterior.cov = cov.all();
+  posterior.smoother = known.all();
+  return posterior;
 }
 
 Posterior unseen_posterior(const Decomposition& model) {

@@ -1,60 +1,68 @@
 #include "affpcl/fit/environments.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "affpcl/math/dense.h"
+
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMixtureRows = 1000;  // of a half that stand for the mixture
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
+// Every row of z without the mean.
+Matrix centred(Matrix z, const Vector& mean) {
+  for (std::size_t k = 0; k < z.rows(); ++k)
+    for (std::size_t j = 0; j < z.cols(); ++j) z(k, j) -= mean[j];
+  return z;
+}
 
 struct Gaussian {
   Vector mean;
-  Matrix root;  // of the inverse covariance: |root (z - mean)|^2
+  Matrix root;  // of the inverse covariance: |(z - mean)' root|^2
   double log_det = 0;
   Gaussian() = default;
-  Gaussian(Vector m, Matrix cov) : mean(std::move(m)) {
-    cov.diagonal().array() += 1e-6 * (cov.trace() / static_cast<double>(cov.rows()) + 1e-6);
-    const Eigen::LLT<Matrix> C(cov);
-    root = C.matrixL().solve(Matrix::Identity(cov.rows(), cov.cols()));
-    log_det = -2 * root.diagonal().array().log().sum();
+  Gaussian(Vector m, Matrix cov) : mean(std::move(m)), root(Matrix::identity(cov.rows())) {
+    const double ridge = 1e-6 * (trace(cov) / static_cast<double>(cov.rows()) + 1e-6);
+    for (std::size_t j = 0; j < cov.rows(); ++j) cov(j, j) += ridge;
+    Cholesky(cov).forward(root);
+    double logs = 0;
+    for (std::size_t j = 0; j < cov.rows(); ++j) logs += std::log(root(j, j));
+    log_det = -2 * logs;
   }
-  Vector log_density(const Matrix& z) const {  // columns are rows of the table; up to a constant
-    const Matrix r = root * (z.colwise() - mean);
-    return (r.colwise().squaredNorm().transpose().array() + log_det) / -2;
+  Vector log_density(const Matrix& z) const {  // of every row; up to a constant
+    const Matrix r = multiply(centred(z, mean), root);
+    Vector density;
+    for (std::size_t k = 0; k < r.rows(); ++k)
+      density.push_back((squared_norm(r.row(k)) + log_det) / -2);
+    return density;
   }
 };
 
-Matrix columns_of(const Frame& frame, const std::vector<std::size_t>& rows, std::size_t from,
-                  std::size_t to) {
-  Matrix z(index(frame.d - 1), index(to - from));
+Matrix rows_of(const Frame& frame, const std::vector<std::size_t>& rows, std::size_t from,
+               std::size_t to) {
+  Matrix z(to - from, frame.d - 1);
   for (std::size_t k = from; k < to; ++k)
     for (std::size_t j = 1; j < frame.d; ++j)
-      z(index(j - 1), index(k - from)) = frame.X[j * frame.rows + rows[k]];
+      z(k - from, j - 1) = frame.X[j * frame.rows + rows[k]];
   return z;
 }
 
 // One half of every agent's rows.
 struct Half {
   std::vector<Matrix> z;
-  Matrix mixture;  // the first rows of every agent, side by side
-  std::vector<Eigen::Index> until;
+  Matrix mixture;  // the first rows of every agent, one after the other
+  std::vector<std::size_t> until;
   void gather() {
-    const Eigen::Index each = index(std::max<std::size_t>(1, kMixtureRows / z.size()));
-    Eigen::Index all = 0;
-    for (const Matrix& own : z) until.push_back(all += std::min(each, own.cols()));
-    mixture.resize(z[0].rows(), all);
+    const std::size_t each = std::max<std::size_t>(1, kMixtureRows / z.size());
+    std::size_t all = 0;
+    for (const Matrix& own : z) until.push_back(all += std::min(each, own.rows()));
+    mixture = Matrix(all, z[0].cols());
     for (std::size_t i = 0; i < z.size(); ++i) {
-      const Eigen::Index from = i == 0 ? 0 : until[i - 1], count = until[i] - from;
-      mixture.middleCols(from, count) = z[i].leftCols(count);
+      const std::size_t from = i == 0 ? 0 : until[i - 1], count = until[i] - from;
+      std::copy_n(z[i].data(), count * mixture.cols(), mixture.data() + from * mixture.cols());
     }
   }
 };
@@ -66,47 +74,56 @@ struct Matched {
   Gaussian mixture;
 
   explicit Matched(const Half& half) {
-    const std::size_t n = half.z.size();
-    const Eigen::Index d = half.z[0].rows();
+    const std::size_t n = half.z.size(), d = half.z[0].cols();
     const auto agents = static_cast<double>(n);
     std::vector<Vector> mean;
     std::vector<Matrix> scatter;
-    Vector centre = Vector::Zero(d), square = centre, noise = centre;
-    Matrix within = Matrix::Zero(d, d);
+    Vector centre(d), square(d), noise(d), between(d);
+    Matrix within(d, d);
     double freedom = 0;
     for (const Matrix& z : half.z) {
-      mean.push_back(z.rowwise().mean());
-      const Matrix r = z.colwise() - mean.back();
-      scatter.push_back(r * r.transpose());
-      within += scatter.back();
-      freedom += static_cast<double>(z.cols() - 1);
-      centre += mean.back() / agents;
+      mean.push_back(column_sums(z));
+      for (std::size_t j = 0; j < d; ++j) {
+        mean.back()[j] /= static_cast<double>(z.rows());
+        centre[j] += mean.back()[j] / agents;
+      }
+      const Matrix r = centred(z, mean.back());
+      scatter.push_back(multiply(transposed(r), r));
+      for (std::size_t j = 0; j < d * d; ++j) within.all()[j] += scatter.back().all()[j];
+      freedom += static_cast<double>(z.rows() - 1);
     }
-    within /= std::max(1.0, freedom);
-    for (std::size_t i = 0; i < n; ++i) {
-      square += (mean[i] - centre).cwiseAbs2() / (agents - 1);
-      noise += within.diagonal() / (agents * static_cast<double>(half.z[i].cols()));
-    }
-    const Vector between = (square - noise).cwiseMax(0.0);
+    for (double& v : within.all()) v /= std::max(1.0, freedom);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < d; ++j) {
+        square[j] += (mean[i][j] - centre[j]) * (mean[i][j] - centre[j]) / (agents - 1);
+        noise[j] += within(j, j) / (agents * static_cast<double>(half.z[i].rows()));
+      }
+    for (std::size_t j = 0; j < d; ++j) between[j] = std::max(square[j] - noise[j], 0.0);
     const double prior = 2 * static_cast<double>(d) + 2;  // rows that `within` counts for
-    Matrix all = Matrix::Zero(d, d);
+    Matrix all(d, d);
     for (std::size_t i = 0; i < n; ++i) {
-      const auto rows = static_cast<double>(half.z[i].cols());
-      const Vector shrink =
-          between.array() / (between + within.diagonal() / rows).array().max(1e-300);
-      const Vector at = centre + shrink.cwiseProduct(mean[i] - centre);
-      const Matrix cov = (scatter[i] + prior * within) / (rows - 1 + prior);
+      const auto rows = static_cast<double>(half.z[i].rows());
+      Vector at = centre;
+      for (std::size_t j = 0; j < d; ++j)
+        at[j] += between[j] / std::max(between[j] + within(j, j) / rows, 1e-300) *
+                 (mean[i][j] - centre[j]);
+      Matrix cov(d, d);
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t k = 0; k < d; ++k) {
+          cov(j, k) = (scatter[i](j, k) + prior * within(j, k)) / (rows - 1 + prior);
+          all(j, k) += (cov(j, k) + (at[j] - centre[j]) * (at[k] - centre[k])) / agents;
+        }
       own.emplace_back(at, cov);
-      all += (cov + (at - centre) * (at - centre).transpose()) / agents;
     }
     mixture = Gaussian(centre, all);
   }
 
-  // Which columns of z lie in B of agent i.
-  Vector inside(std::size_t i, const Matrix& z) const {
-    return (own[i].log_density(z) - mixture.log_density(z)).unaryExpr([](double ratio) {
-      return ratio > 0 ? 1.0 : 0.0;
-    });
+  // Whether each row of z lies in B of agent i.
+  std::vector<bool> inside(std::size_t i, const Matrix& z) const {
+    const Vector own_density = own[i].log_density(z), mixed = mixture.log_density(z);
+    std::vector<bool> in;
+    for (std::size_t k = 0; k < z.rows(); ++k) in.push_back(own_density[k] - mixed[k] > 0);
+    return in;
   }
 };
 
@@ -122,14 +139,20 @@ Excess excess(const Matched& by, const Half& half, std::size_t i) {
     const double p = (share * rows + 0.5) / (rows + 1);
     return p * (1 - p) / rows;
   };
-  const auto own_rows = static_cast<double>(half.z[i].cols());
-  const double own = by.inside(i, half.z[i]).mean();
+  const auto share_of = [](const std::vector<bool>& in, std::size_t from, std::size_t count) {
+    const auto first = in.begin() + static_cast<std::ptrdiff_t>(from);
+    return static_cast<double>(
+               std::count(first, first + static_cast<std::ptrdiff_t>(count), true)) /
+           static_cast<double>(count);
+  };
+  const auto own_rows = static_cast<double>(half.z[i].rows());
+  const double own = share_of(by.inside(i, half.z[i]), 0, half.z[i].rows());
   Excess e{own * (1 - 1 / agents), scatter(own, own_rows) * (1 - 1 / agents) * (1 - 1 / agents)};
-  const Vector in = by.inside(i, half.mixture);
+  const std::vector<bool> in = by.inside(i, half.mixture);
   for (std::size_t j = 0; j < half.z.size(); ++j) {
     if (j == i) continue;
-    const Eigen::Index from = j == 0 ? 0 : half.until[j - 1], count = half.until[j] - from;
-    const double share = in.segment(from, count).mean();
+    const std::size_t from = j == 0 ? 0 : half.until[j - 1], count = half.until[j] - from;
+    const double share = share_of(in, from, count);
     e.value -= share / agents;
     e.variance += scatter(share, static_cast<double>(count)) / (agents * agents);
   }
@@ -157,8 +180,8 @@ Environments environments(const Frame& frame, const std::vector<std::vector<std:
     if (rows[i].size() < 2) continue;
     agents.push_back(i);
     const std::size_t middle = rows[i].size() / 2;
-    halves[0].z.push_back(columns_of(frame, rows[i], 0, middle));
-    halves[1].z.push_back(columns_of(frame, rows[i], middle, rows[i].size()));
+    halves[0].z.push_back(rows_of(frame, rows[i], 0, middle));
+    halves[1].z.push_back(rows_of(frame, rows[i], middle, rows[i].size()));
   }
   if (agents.size() < 2) return out;
   std::vector<Excess> held[2], resubstituted[2];

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,12 +24,7 @@
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-
 constexpr double kMostCovariances = 1e6;  // numbers kept
-
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
 // Everything learnt from the rows outside one fold (or from all, -1).
 struct Part {
@@ -70,20 +64,26 @@ struct AgentFit {
 
 // A linear smoother's errors on its own rows as if each had been left out: residual / (1 -
 // leverage).
-Vector left_out(const Matrix& X, const Eigen::Ref<const Vector>& y, const std::vector<double>& x,
+Vector left_out(const Matrix& X, std::span<const double> y, const std::vector<double>& x,
                 const std::vector<double>& influence, double scale) {
-  const Eigen::Map<const Matrix> Q(influence.data(), X.cols(), X.cols());
-  const Vector leverage = (X * Q).cwiseProduct(X).rowwise().sum() * scale;
-  const Vector r = y - X * Eigen::Map<const Vector>(x.data(), X.cols());
-  return r.array() / (1 - leverage.array().min(1 - 1e-6));
+  Vector r(y.begin(), y.end()), leverage(y.size());
+  add_product(-1, transposed(X), x, r);
+  column_dots(multiply({influence.data(), X.rows(), X.rows()}, X), X, leverage);
+  for (std::size_t k = 0; k < r.size(); ++k) r[k] /= 1 - std::min(leverage[k] * scale, 1 - 1e-6);
+  return r;
 }
 
 // Squared errors of rows, summed over classes; of outcomes that are weighed, the square of the sum.
 class Squares {
  public:
-  Squares(std::size_t rows, bool weighs) : sum_(Vector::Zero(index(rows))), weighs_(weighs) {}
-  void add(const Vector& errors) { weighs_ ? sum_ += errors : sum_ += errors.cwiseAbs2(); }
-  Vector total() const { return weighs_ ? Vector(sum_.cwiseAbs2()) : sum_; }
+  Squares(std::size_t rows, bool weighs) : sum_(rows), weighs_(weighs) {}
+  void add(double unit, const Vector& errors) {
+    for (std::size_t k = 0; k < sum_.size(); ++k) {
+      const double e = unit * errors[k];
+      sum_[k] += weighs_ ? e : e * e;
+    }
+  }
+  double total(std::size_t k) const { return weighs_ ? sum_[k] * sum_[k] : sum_[k]; }
 
  private:
   Vector sum_;
@@ -100,26 +100,25 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
   }
   Paired than_alone, than_pooled;  // how much larger the personalised model's errors are
   const bool weighs = !frame.theta.empty();
-  const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
   for (int f = 0; f < kFolds; ++f) {
     const std::size_t from = frame.begin(i, f), to = frame.begin(i, f + 1);
     if (f == part.without || from == to) continue;
     constexpr std::size_t kRows = 512;
     for (std::size_t at = from; at < to; at += kRows) {
       const std::size_t count = std::min(kRows, to - at);
-      const Matrix block = X.middleRows(index(at), index(count));
+      const Matrix X = frame.block(at, count);
       Squares own(count, weighs), alone(count, weighs), all(count, weighs);
       for (std::size_t c = 0; c < frame.channels; ++c) {
-        const Eigen::Map<const Vector> y(frame.Y.data() + c * frame.rows + at, index(count));
+        const std::span y(frame.Y.data() + c * frame.rows + at, count);
         const double unit = frame.y_sd[c] * (weighs ? frame.theta[i * frame.channels + c] : 1);
-        own.add(unit *
-                left_out(block, y, agent.own[c].x, agent.own[c].smoother, 1 / part.s2(c, i)));
-        alone.add(unit * left_out(block, y, agent.alone[c].x, agent.alone[c].inverse, 1));
-        all.add(unit * left_out(block, y, part.pooled[c].x, part.pooled[c].inverse, 1));
+        own.add(unit, left_out(X, y, agent.own[c].x, agent.own[c].smoother, 1 / part.s2(c, i)));
+        alone.add(unit, left_out(X, y, agent.alone[c].x, agent.alone[c].inverse, 1));
+        all.add(unit, left_out(X, y, part.pooled[c].x, part.pooled[c].inverse, 1));
       }
-      const Vector mine = own.total();
-      for (double v : Vector(mine - alone.total())) than_alone.add(v);
-      for (double v : Vector(mine - all.total())) than_pooled.add(v);
+      for (std::size_t k = 0; k < count; ++k) {
+        than_alone.add(own.total(k) - alone.total(k));
+        than_pooled.add(own.total(k) - all.total(k));
+      }
     }
   }
   agent.kind = supported(than_alone, than_pooled);
@@ -128,13 +127,13 @@ AgentFit fit_agent(const Frame& frame, const Part& part, std::size_t i) {
 
 void score_rows(const Frame& frame, const Part& part, const AgentFit& agent, std::size_t i,
                 RowTally& tally) {
-  const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
   std::vector<double> own(frame.channels), alone(frame.channels), all(frame.channels);
   for (std::size_t r = frame.begin(i, part.without); r < frame.begin(i, part.without + 1); ++r) {
     for (std::size_t c = 0; c < frame.channels; ++c) {
       const auto predict = [&](const std::vector<double>& x) {
-        return frame.y_mean[c] + frame.y_sd[c] * X.row(index(r)).dot(Eigen::Map<const Vector>(
-                                                     x.data(), index(frame.d)));
+        double sum = 0;
+        for (std::size_t j = 0; j < frame.d; ++j) sum += frame.X[j * frame.rows + r] * x[j];
+        return frame.y_mean[c] + frame.y_sd[c] * sum;
       };
       own[c] = predict(agent.own[c].x);
       alone[c] = predict(agent.alone[c].x);
@@ -171,30 +170,26 @@ LinearModel in_units(const std::vector<double>& x, const std::vector<double>& co
 
 // How the errors of the outcomes go together, over all rows.
 std::vector<double> noise_correlations(const Frame& frame, const Model& model, Team& team) {
-  const Eigen::Index k = index(frame.channels);
-  const Eigen::Map<const Matrix> X(frame.X.data(), index(frame.rows), index(frame.d));
-  AgentSum sum(frame.channels * frame.channels, frame.agents.size(), team);
-  const Eigen::Map<const Matrix> S(
-      sum([&](std::size_t i, double* out) {
-        const Eigen::Index from = index(frame.begin(i, 0)), count = index(frame.agent_rows(i));
-        Matrix errors(count, k);
-        for (Eigen::Index c = 0; c < k; ++c) {
-          const auto channel = static_cast<std::size_t>(c);
-          const Eigen::Map<const Vector> Y(frame.Y.data() + channel * frame.rows,
-                                           index(frame.rows));
-          const Eigen::Map<const Vector> x(model.agents[i].channels[channel].x.data(),
-                                           index(frame.d));
-          errors.col(c) =
-              (frame.y_mean[channel] + frame.y_sd[channel] * Y.segment(from, count).array())
-                  .matrix() -
-              X.middleRows(from, count) * x;
-        }
-        Eigen::Map<Matrix>(out, k, k) += errors.transpose() * errors;
-      }),
-      k, k);
-  const Vector scale = S.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-  const Matrix R = scale.asDiagonal() * S * scale.asDiagonal();
-  return {R.data(), R.data() + R.size()};
+  const std::size_t k = frame.channels;
+  AgentSum sum(k * k, frame.agents.size(), team);
+  const double* const S = sum([&](std::size_t i, double* out) {
+    const std::size_t from = frame.begin(i, 0), count = frame.agent_rows(i);
+    const Matrix X = frame.block(from, count);
+    Matrix errors(k, count);
+    for (std::size_t c = 0; c < k; ++c) {
+      for (std::size_t r = 0; r < count; ++r) errors(c, r) = frame.y(c, from + r);
+      add_product(-1, transposed(X), model.agents[i].channels[c].x, errors.row(c));
+    }
+    const Matrix squares = multiply(errors, transposed(errors));
+    for (std::size_t j = 0; j < k * k; ++j) out[j] += squares.all()[j];
+  });
+  Vector scale;
+  for (std::size_t c = 0; c < k; ++c)
+    scale.push_back(1 / std::sqrt(std::max(S[c * k + c], 1e-300)));
+  std::vector<double> R(k * k);
+  for (std::size_t a = 0; a < k; ++a)
+    for (std::size_t b = 0; b < k; ++b) R[a * k + b] = scale[b] * S[a * k + b] * scale[a];
+  return R;
 }
 
 // The models of other processes' agents come to the first.
@@ -262,8 +257,8 @@ Model make_model(const Frame& frame, const Part& part, const FitOptions& options
   for (std::size_t i = 0; i < n; ++i) {
     model.agents[i].name = frame.agents[i];
     if (!frame.theta.empty())
-      model.agents[i].weights.assign(frame.theta.begin() + index(i * frame.channels),
-                                     frame.theta.begin() + index((i + 1) * frame.channels));
+      model.agents[i].weights.assign(frame.theta.data() + i * frame.channels,
+                                     frame.theta.data() + (i + 1) * frame.channels);
   }
   team.each(own_agents(n, team), [&](std::int64_t at, int) {
     const auto i = static_cast<std::size_t>(at);

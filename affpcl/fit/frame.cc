@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -270,27 +269,31 @@ double Frame::wanted(std::size_t agent, std::size_t row) const {
   return sum;
 }
 
+Matrix Frame::block(std::size_t from, std::size_t count) const {
+  Matrix part(d, count);
+  for (std::size_t j = 0; j < d; ++j)
+    std::copy_n(X.begin() + static_cast<std::ptrdiff_t>(j * rows + from), count,
+                part.row(j).begin());
+  return part;
+}
+
 Moments Frame::moments(std::size_t channel, int without, Team& team) const {
-  using Matrix = Eigen::MatrixXd;
   Moments m(agents.size(), d, own_agents(agents.size(), team));
-  const auto D = static_cast<Eigen::Index>(d);
-  const auto all = static_cast<Eigen::Index>(rows);
-  const Eigen::Map<const Matrix> x(X.data(), all, D);
-  const Eigen::Map<const Eigen::VectorXd> y(Y.data() + channel * rows, all);
   team.each(own_agents(agents.size(), team), [&](std::int64_t agent, int) {
     const auto i = static_cast<std::size_t>(agent);
     const std::size_t held = m.at(i);
-    Eigen::Map<Matrix> A(m.A.data() + held * d * d, D, D);
-    Eigen::Map<Eigen::VectorXd> b(m.b.data() + held * d, D);
+    const MatrixSpan A(m.A.data() + held * d * d, d, d);
+    Vector b(d);
     const auto add = [&](std::size_t from, std::size_t to) {
       constexpr std::size_t kRows = 512;  // at a time: they stay in cache
       for (; from < to; from += kRows) {
-        const auto at = static_cast<Eigen::Index>(from);
-        const auto count = static_cast<Eigen::Index>(std::min(kRows, to - from));
-        const Matrix block = x.middleRows(at, count);
-        A.selfadjointView<Eigen::Lower>().rankUpdate(block.transpose());
-        b.noalias() += block.transpose() * y.segment(at, count);
-        m.yy[held] += y.segment(at, count).squaredNorm();
+        const std::size_t count = std::min(kRows, to - from);
+        const Matrix x = block(from, count);
+        const std::span y(Y.data() + channel * rows + from, count);
+        add_gram(1, x, A);
+        multiply(x, y, b);
+        for (std::size_t j = 0; j < d; ++j) m.b[held * d + j] += b[j];
+        m.yy[held] += squared_norm(y);
         m.rows[held] += static_cast<double>(count);
       }
     };
@@ -300,7 +303,6 @@ Moments Frame::moments(std::size_t channel, int without, Team& team) const {
       add(begin(i, 0), begin(i, without));
       add(begin(i, without + 1), begin(i + 1, 0));
     }
-    A.triangularView<Eigen::StrictlyUpper>() = A.transpose();
   });
   return m;
 }

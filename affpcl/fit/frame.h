@@ -9,6 +9,7 @@
 
 #include "affpcl/fit/encode.h"
 #include "affpcl/fit/moments.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/runtime/team.h"
 
 namespace affpcl {
@@ -45,6 +46,8 @@ struct Frame {
   // Of all channels where they are outcomes, else of the first: what an agent wants to know.
   double wanted(std::size_t agent, std::size_t row) const;
 
+  // [d][count]: X of some rows, close together in memory.
+  Matrix block(std::size_t from, std::size_t count) const;
   // X'X and so on of one channel, without one fold (-1: all rows).
   Moments moments(std::size_t channel, int without, Team& team) const;
 };

@@ -1,16 +1,13 @@
 #include "affpcl/fit/noise.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "affpcl/fit/agents.h"
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
 
 constexpr double kStep = 0.1;    // of log s_i^2
 constexpr int kReach = 80;       // steps to each side of s^2: a factor of 3,000
@@ -20,38 +17,53 @@ constexpr int kTurns = 3;        // of noise and decomposition, at most
 constexpr double kNear = 0.1;    // of log s_i^2: no further turn
 constexpr double kClear = 1.35;  // of log evidence: by chance in one table of twenty
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
+constexpr std::size_t kGrid = 2 * kReach + 1;
 
 // log p(rows of agent i | s_i^2) at s_i^2 = s^2 exp(k kStep), k = -kReach..kReach.
-Vector log_likelihood(const Moments& m, const Learnt& learnt, std::size_t i) {
+void log_likelihood(const Moments& m, const Learnt& learnt, std::size_t i, std::span<double> out) {
   const Decomposition& model = learnt.chosen.best;
-  const auto d = index(m.d);
-  const Eigen::Map<const Matrix> A(m.A.data() + m.at(i) * m.d * m.d, d, d),
-      D(model.variances.D.data(), d, d);
-  const Eigen::Map<const Vector> b(m.b.data() + m.at(i) * m.d, d), centre(model.centre.data(), d);
+  const std::size_t d = m.d;
+  const MatrixView A(m.A.data() + m.at(i) * d * d, d, d);
+  const std::span b(m.b.data() + m.at(i) * d, d);
+  Matrix D = MatrixView(model.variances.D.data(), d, d);
   const double widened = agent_posterior(learnt.moments, model, i).widened;
-  const Eigen::SelfAdjointEigenSolver<Matrix> spread(widened * D);
-  const Matrix L = spread.eigenvectors() *
-                   spread.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal().toDenseMatrix();
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(Matrix(L.transpose() * A * L));
-  const Eigen::ArrayXd e = eigen.eigenvalues().array().max(0.0);
-  const Eigen::ArrayXd c2 =
-      (eigen.eigenvectors().transpose() * L.transpose() * (b - A * centre)).array().square();
-  const double rr = std::max(0.0, m.yy[m.at(i)] - 2 * b.dot(centre) + centre.dot(A * centre));
-  Vector out(2 * kReach + 1);
+  for (double& v : D.all()) v *= widened;
+  const Matrix root = semidefinite_root(D);
+  SymmetricEigen eigen = symmetric_eigen(multiply(root, multiply(A, transposed(root))));
+  const Vector pull = multiply(transposed(A), model.centre);
+  Vector& e = eigen.values;
+  Vector c2(b.begin(), b.end()), below(d), share(d);
+  for (std::size_t j = 0; j < d; ++j) e[j] = std::max(e[j], 0.0), c2[j] -= pull[j];
+  c2 = multiply(transposed(multiply(transposed(root), transposed(eigen.vectors))), c2);
+  for (double& v : c2) v *= v;
+  const double rr =
+      std::max(0.0, m.yy[m.at(i)] - 2 * dot(b, model.centre) + dot(model.centre, pull));
   for (int k = -kReach; k <= kReach; ++k) {
     const double s2 = model.variances.s2 * std::exp(k * kStep);
-    const double square = std::max(0.0, rr - (c2 / (s2 + e)).sum()) / s2;
-    out[k + kReach] = -0.5 * (square + (m.rows[m.at(i)] - static_cast<double>(m.d)) * std::log(s2) +
-                              (s2 + e).log().sum());
+    for (std::size_t j = 0; j < d; ++j) below[j] = s2 + e[j], share[j] = c2[j] / below[j];
+    logarithms(below);
+    const double square = std::max(0.0, rr - sum(share)) / s2;
+    out[static_cast<std::size_t>(k + kReach)] =
+        -0.5 * (square + (m.rows[m.at(i)] - static_cast<double>(d)) * std::log(s2) + sum(below));
   }
-  return out;
+}
+
+// x <- exp(x - the largest of x), which it returns.
+double exponentials_below_one(Vector& x) {
+  const double top = *std::max_element(x.begin(), x.end());
+  for (double& v : x) v -= top;
+  exponentials(x);
+  return top;
 }
 
 // log of the normal law of log s_i^2 / s^2 on the grid.
-Eigen::ArrayXd log_prior(const Eigen::ArrayXd& at, double mean, double variance) {
-  const Eigen::ArrayXd p = -(at - mean).square() / (2 * variance);
-  return p - std::log((p - p.maxCoeff()).exp().sum()) - p.maxCoeff();
+Vector log_prior(const Vector& at, double mean, double variance) {
+  Vector p;
+  for (double a : at) p.push_back(-((a - mean) * (a - mean)) / (2 * variance));
+  Vector weight = p;
+  const double top = exponentials_below_one(weight), log_sum = std::log(sum(weight));
+  for (double& v : p) v = v - log_sum - top;
+  return p;
 }
 
 Moments divided(const Moments& m, const std::vector<double>& by) {
@@ -69,32 +81,33 @@ Moments divided(const Moments& m, const std::vector<double>& by) {
 
 std::vector<double> noise_factors(const Moments& m, const Learnt& learnt, Team& team) {
   if (m.n < 2) return {};
-  Matrix likelihood(2 * kReach + 1, index(m.held()));  // a column an agent
+  Matrix likelihood(m.held(), kGrid);
   team.each(own_agents(m.n, team), [&](std::int64_t agent, int) {
     const auto i = static_cast<std::size_t>(agent);
-    likelihood.col(index(m.at(i))) = log_likelihood(m, learnt, i);
+    log_likelihood(m, learnt, i, likelihood.row(m.at(i)));
   });
-  const Eigen::ArrayXd at =
-      kStep * Eigen::ArrayXd::LinSpaced(2 * kReach + 1, -double{kReach}, double{kReach});
-  const Eigen::ArrayXd factor = at.exp();
+  Vector at, square;
+  for (int k = -kReach; k <= kReach; ++k)
+    at.push_back(kStep * k), square.push_back(at.back() * at.back());
+  Vector factor = at;
+  exponentials(factor);
   AgentSum total(3, m.n, team);
   const double same =
-      total([&](std::size_t i, double* out) { out[0] += likelihood(kReach, index(m.at(i))); })[0];
+      total([&](std::size_t i, double* out) { out[0] += likelihood(m.at(i), kReach); })[0];
   const auto n = static_cast<double>(m.n);
   double mean = 0, variance = 0.25, evidence = 0;
   std::vector<double> factors(m.n, 1.0);
   for (int round = 0; round < kRounds; ++round) {
-    const Eigen::ArrayXd prior = log_prior(at, mean, variance);
+    const Vector prior = log_prior(at, mean, variance);
     const double* const sums = total([&](std::size_t i, double* out) {
-      const Eigen::ArrayXd joint = likelihood.col(index(m.at(i))).array() + prior;
-      const double top = joint.maxCoeff();
-      Eigen::ArrayXd weight = (joint - top).exp();
-      const double all = weight.sum();
-      weight /= all;
+      Vector weight = prior;
+      for (std::size_t k = 0; k < kGrid; ++k) weight[k] += likelihood(m.at(i), k);
+      const double top = exponentials_below_one(weight), all = sum(weight);
+      for (double& w : weight) w /= all;
       out[0] += top + std::log(all);
-      out[1] += (weight * at).sum();
-      out[2] += (weight * at.square()).sum();
-      factors[i] = (weight * factor).sum();
+      out[1] += dot(weight, at);
+      out[2] += dot(weight, square);
+      factors[i] = dot(weight, factor);
     });
     const double old_mean = mean, old_variance = variance;
     evidence = sums[0];

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <chrono>
@@ -17,15 +16,11 @@
 #include "affpcl/fit/environments.h"
 #include "affpcl/fit/forecast.h"
 #include "affpcl/fit/noise.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
 namespace {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-using View = Eigen::Map<const Matrix>;
-using VectorView = Eigen::Map<const Vector>;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Estimate kNone{kNaN, kNaN, kNaN, kNaN};
@@ -34,8 +29,15 @@ constexpr std::size_t kDraws = 200;   // from the posterior, in turn by each bel
 constexpr std::size_t kGroups = 10;   // of the jackknife
 constexpr double kSmall = 0.01;       // a smaller change of the loss is none
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 double real(std::size_t i) { return static_cast<double>(i); }
+
+void add(double factor, const Matrix& A, Matrix& to) {
+  for (std::size_t j = 0; j < to.all().size(); ++j) to.all()[j] += factor * A.all()[j];
+}
+void add_square(const Vector& z, Matrix& to) {  // z z'
+  for (std::size_t j = 0; j < z.size(); ++j)
+    for (std::size_t k = 0; k < z.size(); ++k) to(j, k) += z[j] * z[k];
+}
 
 // The middle, and what holds 90 % of them.
 Estimate between(double value, std::vector<double> draws) {
@@ -65,7 +67,7 @@ struct Belief {
   std::vector<double> centre;      // x_c
   std::vector<double> centre_cov;  // once all rows are used
   std::vector<Vector> u;           // x_i - x_c, by agent
-  std::vector<Matrix> root;        // of its covariance
+  std::vector<Matrix> root;        // R'R is its covariance
   std::vector<double> widened;
   double spent = 0;  // rows that the agents' own coefficients cost
 };
@@ -190,13 +192,16 @@ class Pilot {
   // E z z' of an agent: what its few rows leave open is taken from the others.
   Matrix second_moment(const Moments& m, std::size_t i, const Matrix& common) const {
     const double prior = real(d_) + 1;
-    return (View(m.A.data() + i * d_ * d_, index(d_), index(d_)) + prior * common) /
-           (m.rows[i] + prior);
+    Matrix second(d_, d_);
+    for (std::size_t j = 0; j < d_ * d_; ++j)
+      second.all()[j] = (m.A[i * d_ * d_ + j] + prior * common.all()[j]) / (m.rows[i] + prior);
+    return second;
   }
   Matrix common_moment(const Moments& m) const {
-    Matrix sum = Matrix::Zero(index(d_), index(d_));
+    Matrix sum(d_, d_);
     for (std::size_t i = 0; i < n_; ++i)
-      sum += View(m.A.data() + i * d_ * d_, index(d_), index(d_)) / (m.rows[i] * real(n_));
+      for (std::size_t j = 0; j < d_ * d_; ++j)
+        sum.all()[j] += m.A[i * d_ * d_ + j] / (m.rows[i] * real(n_));
     return sum;
   }
 
@@ -206,8 +211,9 @@ class Pilot {
     const Matrix common = common_moment(channel.moments);
     for (std::size_t i = 0; i < n_; ++i) {
       all.rows[i] = real(frame_.agent_rows(i));
-      Eigen::Map<Matrix>(all.A.data() + i * d_ * d_, index(d_), index(d_)) =
-          all.rows[i] / channel.learnt.noise[i] * second_moment(channel.moments, i, common);
+      const Matrix second = second_moment(channel.moments, i, common);
+      for (std::size_t j = 0; j < d_ * d_; ++j)
+        all.A[i * d_ * d_ + j] = all.rows[i] / channel.learnt.noise[i] * second.all()[j];
     }
     return all;
   }
@@ -217,43 +223,52 @@ class Pilot {
   double residual(const Moments& m, const Decomposition& model, std::size_t i,
                   Belief& belief) const {
     const Posterior p = agent_posterior(m, model, i);
-    const auto d = index(d_);
     const double s2 = model.variances.s2;
-    const View A(m.A.data() + i * d_ * d_, d, d), H(model.centre_cov.data(), d, d),
-        D(model.variances.D.data(), d, d), known(p.smoother.data(), d, d);
-    const Matrix M =
-        (Matrix::Identity(d, d) + p.widened * D * A / s2).partialPivLu().solve(p.widened * D) * A /
-        s2;
-    const Matrix F = Matrix::Identity(d, d) - M;
+    const MatrixView A(m.A.data() + i * d_ * d_, d_, d_), H(model.centre_cov.data(), d_, d_);
+    // M = P A / s^2 and F = I - M with P = (I + D A / s^2)^-1 D; both transposed here.
+    Matrix D = MatrixView(model.variances.D.data(), d_, d_), B = multiply(A, D);
+    for (std::size_t j = 0; j < d_ * d_; ++j) {
+      B.all()[j] = p.widened * B.all()[j] / s2;
+      D.all()[j] *= p.widened;
+    }
+    for (std::size_t j = 0; j < d_; ++j) B(j, j) += 1;
+    Matrix M = multiply(A, solve_right(D, B)), F = Matrix::identity(d_);
+    for (std::size_t j = 0; j < d_ * d_; ++j) F.all()[j] -= M.all()[j] /= s2;
     // known = P + F H F'; u's own has M H M' instead.
-    belief.root[i] = root_of(known - F * H * F.transpose() + M * H * M.transpose());
-    belief.u[i] = VectorView(p.x.data(), d) - VectorView(model.centre.data(), d);
+    const Matrix FHF = multiply(transposed(F), multiply(H, F)),
+                 MHM = multiply(transposed(M), multiply(H, M));
+    Matrix cov(d_, d_);
+    for (std::size_t j = 0; j < d_ * d_; ++j)
+      cov.all()[j] = p.smoother[j] - FHF.all()[j] + MHM.all()[j];
+    symmetrise(cov);
+    belief.root[i] = semidefinite_root(cov);
+    belief.u[i] = p.x;
+    for (std::size_t j = 0; j < d_; ++j) belief.u[i][j] -= model.centre[j];
     belief.widened[i] = p.widened;
-    return M.trace();
+    return trace(M);
   }
 
   Vector variance(const Channel& c, std::size_t i) const {
     const Posterior p = agent_posterior(c.learnt.moments, c.model(), i);
-    const View cov(p.cov.data(), index(d_), index(d_)),
-        known(p.smoother.data(), index(d_), index(d_));
-    return (c.best.root[i].rowwise().squaredNorm() + (cov - known).diagonal()).cwiseMax(0.0);
-  }
-
-  static Matrix root_of(const Matrix& cov) {
-    const Eigen::SelfAdjointEigenSolver<Matrix> eigen((cov + cov.transpose()) / 2);
-    return eigen.eigenvectors() *
-           eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal().toDenseMatrix();
+    const Matrix& root = c.best.root[i];
+    Vector variance(d_);
+    for (std::size_t j = 0; j < d_; ++j) {
+      for (std::size_t k = 0; k < d_; ++k) variance[j] += root(k, j) * root(k, j);
+      variance[j] = std::max(variance[j] + (p.cov[j * d_ + j] - p.smoother[j * d_ + j]), 0.0);
+    }
+    return variance;
   }
 
   const Belief& by(const Channel& c, std::size_t draw) const { return c.beliefs[draw % kBeliefs]; }
 
   Vector draw_residual(const Channel& c, std::size_t i, std::size_t draw) const {
     const Key key{.seed = seed_, .replicate = static_cast<std::uint32_t>(draw), .step = c.number};
-    Vector z(index(d_));
+    Vector z(d_), u = by(c, draw).u[i];
     for (std::size_t j = 0; j < d_; ++j)
-      z[index(j)] = normal(key, static_cast<std::int64_t>(i), Purpose::kMethod,
-                           static_cast<std::uint32_t>(j));
-    return by(c, draw).u[i] + by(c, draw).root[i] * z;
+      z[j] = normal(key, static_cast<std::int64_t>(i), Purpose::kMethod,
+                    static_cast<std::uint32_t>(j));
+    add_product(1, transposed(by(c, draw).root[i]), z, u);
+    return u;
   }
 
   Estimate noise_share() const {
@@ -275,23 +290,27 @@ class Pilot {
   Estimate lambda(std::size_t i) const {
     const std::size_t rows = rows_[i].size(), groups = std::min(kGroups, rows);
     if (rows < 2 * d_) return kNone;
-    std::vector<Matrix> part(groups, Matrix::Zero(index(d_), index(d_)));
+    std::vector<Matrix> part(groups, Matrix(d_, d_));
     std::vector<double> count(groups);
-    Matrix all = Matrix::Zero(index(d_), index(d_));
-    Vector z(index(d_));
+    Matrix all(d_, d_);
+    Vector z(d_);
     for (std::size_t k = 0; k < rows; ++k) {
-      for (std::size_t j = 0; j < d_; ++j) z[index(j)] = x(rows_[i][k], j);
-      part[k % groups] += z * z.transpose();
+      for (std::size_t j = 0; j < d_; ++j) z[j] = x(rows_[i][k], j);
+      add_square(z, part[k % groups]);
       ++count[k % groups];
     }
-    for (const Matrix& p : part) all += p;
-    const auto smallest = [](const Matrix& A) {
-      return Eigen::SelfAdjointEigenSolver<Matrix>(A, Eigen::EigenvaluesOnly).eigenvalues()[0];
+    for (const Matrix& p : part) add(1, p, all);
+    const auto smallest = [](Matrix A, double divided_by) {
+      for (double& a : A.all()) a /= divided_by;
+      return symmetric_eigen(A).values[0];
     };
-    const double G = real(groups), whole = smallest(all / real(rows));
+    const double G = real(groups), whole = smallest(all, real(rows));
     std::vector<double> pseudo;
-    for (std::size_t g = 0; g < groups; ++g)
-      pseudo.push_back(G * whole - (G - 1) * smallest((all - part[g]) / (real(rows) - count[g])));
+    for (std::size_t g = 0; g < groups; ++g) {
+      Matrix others = all;
+      add(-1, part[g], others);
+      pseudo.push_back(G * whole - (G - 1) * smallest(others, real(rows) - count[g]));
+    }
     Estimate e = estimate(pseudo);
     for (double* v : {&e.mean, &e.lo, &e.median}) *v = std::max(0.0, *v);
     return e;
@@ -324,36 +343,44 @@ class Pilot {
     const std::size_t width = d_ * channels_.size();
     team_.each(static_cast<std::int64_t>(kDraws), [&](std::int64_t at, int) {
       const auto s = static_cast<std::size_t>(at);
-      Matrix u(index(width), index(n_));
-      Vector centre(index(width));
+      Matrix u(n_, width);
+      Vector centre(width);
       for (std::size_t c = 0; c < channels_.size(); ++c) {
         const Channel& channel = channels_[c];
-        centre.segment(index(c * d_), index(d_)) =
-            channel.unit * VectorView(by(channel, s).centre.data(), index(d_));
-        for (std::size_t i = 0; i < n_; ++i)
-          u.col(index(i)).segment(index(c * d_), index(d_)) =
-              channel.unit * draw_residual(channel, i, s);
+        for (std::size_t j = 0; j < d_; ++j)
+          centre[c * d_ + j] = channel.unit * by(channel, s).centre[j];
+        for (std::size_t i = 0; i < n_; ++i) {
+          const Vector drawn = draw_residual(channel, i, s);
+          for (std::size_t j = 0; j < d_; ++j) u(i, c * d_ + j) = channel.unit * drawn[j];
+        }
       }
-      const Vector lengths = (u.colwise() + centre).colwise().norm();
-      size[s] = std::max(centre.norm(), lengths.maxCoeff());
+      size[s] = norm(centre);
+      for (std::size_t i = 0; i < n_; ++i) {
+        double square = 0;
+        for (std::size_t j = 0; j < width; ++j)
+          square += (u(i, j) + centre[j]) * (u(i, j) + centre[j]);
+        size[s] = std::max(size[s], std::sqrt(square));
+      }
       ratio[s] = size[s] > 0 ? diameter(u) / (2 * size[s]) : 0;
     });
     largest = mean(size);
     return between(mean(ratio), ratio);
   }
 
-  // The farthest pair; those far from 0 first, so that most pairs need no look.
+  // The farthest pair of rows; those far from 0 first, so that most pairs need no look.
   static double diameter(const Matrix& u) {
-    const Vector radius = u.colwise().norm();
-    std::vector<Eigen::Index> order(static_cast<std::size_t>(u.cols()));
+    Vector radius, gap(u.cols());
+    for (std::size_t i = 0; i < u.rows(); ++i) radius.push_back(norm(u.row(i)));
+    std::vector<std::size_t> order(u.rows());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
-              [&](Eigen::Index a, Eigen::Index b) { return radius[a] > radius[b]; });
+              [&](std::size_t a, std::size_t b) { return radius[a] > radius[b]; });
     double best = 0;
     for (std::size_t p = 0; p < order.size(); ++p)
       for (std::size_t q = p + 1; q < order.size(); ++q) {
         if (radius[order[p]] + radius[order[q]] <= best) break;
-        best = std::max(best, (u.col(order[p]) - u.col(order[q])).norm());
+        for (std::size_t j = 0; j < gap.size(); ++j) gap[j] = u(order[p], j) - u(order[q], j);
+        best = std::max(best, norm(gap));
       }
     return best;
   }
@@ -366,36 +393,37 @@ class Pilot {
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const Channel& channel = channels_[c];
       const Moments& m = channel.moments;
-      std::vector<Matrix> scatter(n_, Matrix::Zero(index(d_), index(d_)));
-      Matrix common = Matrix::Zero(index(d_), index(d_));
-      Matrix b(index(d_), index(n_));
+      std::vector<Matrix> scatter(n_, Matrix(d_, d_));
+      Matrix common(d_, d_), b(n_, d_), all(d_, d_);
       double freedom = 0;
+      Vector v(d_);
       for (std::size_t i = 0; i < n_; ++i) {
-        b.col(index(i)) = channel.unit / m.rows[i] * VectorView(m.b.data() + i * d_, index(d_));
-        Vector v(index(d_));
+        for (std::size_t j = 0; j < d_; ++j) b(i, j) = channel.unit / m.rows[i] * m.b[i * d_ + j];
         for (std::size_t row : rows_[i]) {
-          for (std::size_t j = 0; j < d_; ++j) v[index(j)] = channel.unit * x(row, j) * y(row, c);
-          v -= b.col(index(i));
-          scatter[i] += v * v.transpose();
+          for (std::size_t j = 0; j < d_; ++j)
+            v[j] = channel.unit * x(row, j) * y(row, c) - b(i, j);
+          add_square(v, scatter[i]);
         }
-        common += scatter[i];
+        add(1, scatter[i], common);
         freedom += m.rows[i] - 1;
       }
-      common /= std::max(1.0, freedom);
+      for (double& entry : common.all()) entry /= std::max(1.0, freedom);
       constexpr double kPrior = 2;  // rows that the others count for
-      Matrix all = Matrix::Zero(index(d_), index(d_));
       for (std::size_t i = 0; i < n_; ++i) {
-        scatter[i] =
-            (scatter[i] + kPrior * common) / ((m.rows[i] - 1 + kPrior) * m.rows[i]);  // of the mean
-        all += share * share * scatter[i];
+        add(kPrior, common, scatter[i]);
+        for (double& entry : scatter[i].all())
+          entry /= (m.rows[i] - 1 + kPrior) * m.rows[i];  // of the mean
+        add(share * share, scatter[i], all);
       }
-      const Vector centre = b.rowwise().mean();
+      Vector centre = column_sums(b);
+      for (double& entry : centre) entry /= real(n_);
       for (std::size_t i = 0; i < n_; ++i) {
-        const Matrix V = all + (1 - 2 * share) * scatter[i];
-        const Vector gap = b.col(index(i)) - centre;
-        const double squares = V.squaredNorm();
-        square[i] += gap.squaredNorm() - V.trace();
-        variance[i] += std::max(4 * gap.dot(V * gap) - 2 * squares, 2 * squares);
+        Matrix V = all;
+        add(1 - 2 * share, scatter[i], V);
+        for (std::size_t j = 0; j < d_; ++j) v[j] = b(i, j) - centre[j];
+        const double squares = squared_norm(V.all());
+        square[i] += squared_norm(v) - trace(V);
+        variance[i] += std::max(4 * dot(v, multiply(transposed(V), v)) - 2 * squares, 2 * squares);
       }
     }
     std::vector<Estimate> out;
@@ -415,13 +443,13 @@ class Pilot {
         Variances variances = belief.variances;
         for (double& v : variances.D) v *= belief.widened[i];
         variances.s2 *= channel.learnt.noise[i];
-        const Forecast forecast({second.data(), d_ * d_}, real(agent.rows), variances,
-                                belief.centre_cov);
+        const Forecast forecast(second.all(), real(agent.rows), variances, belief.centre_cov);
         for (std::size_t s = b; s < kDraws; s += kBeliefs) {
           const Vector u = draw_residual(channel, i, s);
-          const Vector x = u + VectorView(belief.centre.data(), index(d_));
-          own[s] += unit * forecast.personalised({u.data(), d_});
-          alone[s] += unit * forecast.alone({x.data(), d_});
+          Vector x = u;
+          for (std::size_t j = 0; j < d_; ++j) x[j] += belief.centre[j];
+          own[s] += unit * forecast.personalised(u);
+          alone[s] += unit * forecast.alone(x);
           noise[s] += unit * variances.s2;
         }
       }
@@ -443,7 +471,7 @@ class Pilot {
       for (std::size_t j = 0; j < n_; ++j) {
         double sum = 0;
         for (const Channel& c : channels_)
-          for (Eigen::Index k = 0; k < index(d_); ++k) {
+          for (std::size_t k = 0; k < d_; ++k) {
             const double gap = c.best.u[i][k] - c.best.u[j][k];
             if (gap != 0) sum += gap * gap / (c.variance[i][k] + c.variance[j][k]);
           }

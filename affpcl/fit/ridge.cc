@@ -1,44 +1,63 @@
 #include "affpcl/fit/ridge.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "affpcl/fit/agents.h"
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
+namespace {
 
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
+// The columns of an agent but the first, without their means.
+struct Centred {
+  Centred(const Moments& m, std::size_t at)
+      : mean(m.d - 1), mean_y(m.b[at * m.d] / m.rows[at]), S(m.d - 1, m.d - 1), s(m.d - 1) {
+    const double n = m.rows[at];
+    const MatrixView A(m.A.data() + at * m.d * m.d, m.d, m.d);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] = A(0, j + 1) / n;
+    for (std::size_t j = 0; j < mean.size(); ++j) {
+      s[j] = m.b[at * m.d + j + 1] - n * mean_y * mean[j];
+      for (std::size_t k = 0; k < mean.size(); ++k)
+        S(j, k) = A(j + 1, k + 1) - n * mean[k] * mean[j];
+    }
+    syy = std::max(0.0, m.yy[at] - n * mean_y * mean_y);
+  }
+  Vector mean;
+  double mean_y;
+  Matrix S;  // scatter of the columns
+  Vector s;  // with the target
+  double syy;
+};
+
+}  // namespace
 
 Ridge fit_ridge(const Moments& m, std::size_t agent) {
-  const auto d = static_cast<Eigen::Index>(m.d);
-  const std::size_t at = m.at(agent);
+  const std::size_t at = m.at(agent), p = m.d - 1;
   const double n = m.rows[at];
   Ridge r;
   r.x.assign(m.d, 0.0);
   r.inverse.assign(m.d * m.d, 0.0);
   if (n == 0) return r;
-  const Eigen::Map<const Matrix> A(m.A.data() + at * m.d * m.d, d, d);
-  const Eigen::Map<const Vector> b(m.b.data() + at * m.d, d);
-  const Vector mean = A.col(0).tail(d - 1) / n;
-  const double mean_y = b[0] / n;
-  const Matrix S = A.bottomRightCorner(d - 1, d - 1) - n * mean * mean.transpose();
-  const Vector s = b.tail(d - 1) - n * mean_y * mean;
-  const double syy = std::max(0.0, m.yy[at] - n * mean_y * mean_y);
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(S);
-  const Vector e = eigen.eigenvalues().cwiseMax(0.0);
-  const Vector c = eigen.eigenvectors().transpose() * s;
+  const Centred of(m, at);
+  const SymmetricEigen eigen = symmetric_eigen(of.S);
+  Vector e = eigen.values;
+  for (double& v : e) v = std::max(v, 0.0);
+  const Vector c = multiply(eigen.vectors, of.s);
+  Vector shrunk(p), z(p), ez(p);
+  const auto shrink = [&](double strength) {
+    for (std::size_t j = 0; j < p; ++j) shrunk[j] = 1 / (e[j] + strength), z[j] = c[j] * shrunk[j];
+  };
 
   double best = std::numeric_limits<double>::infinity();
   for (int k = -24; k <= 16; ++k) {  // per row, a quarter of a decade each
     const double strength = n * std::pow(10.0, k / 4.0);
-    const Vector shrunk = (e.array() + strength).inverse();
-    const double freedom = 1 + e.dot(shrunk);
+    shrink(strength);
+    const double freedom = 1 + dot(e, shrunk);
     if (k < 16 && freedom > 0.95 * n) continue;  // next to interpolation GCV is 0 / 0
-    const Vector z = c.cwiseProduct(shrunk);
-    const double rss = std::max(1e-14 * syy, syy - 2 * c.dot(z) + z.dot(e.cwiseProduct(z)));
+    for (std::size_t j = 0; j < p; ++j) ez[j] = e[j] * z[j];
+    const double rss = std::max(1e-14 * of.syy, of.syy - 2 * dot(c, z) + dot(z, ez));
     const double left = n - freedom;
     const double gcv = left > 0 ? rss / (left * left) : std::numeric_limits<double>::max();
     if (gcv < best) {
@@ -48,17 +67,21 @@ Ridge fit_ridge(const Moments& m, std::size_t agent) {
       r.s2 = left > 0 ? rss / left : 0;
     }
   }
-  const Vector shrunk = (e.array() + r.strength).inverse();
-  const Vector slope = eigen.eigenvectors() * c.cwiseProduct(shrunk);
-  const Matrix inverse =
-      eigen.eigenvectors() * shrunk.asDiagonal() * eigen.eigenvectors().transpose();
-  Eigen::Map<Vector>(r.x.data() + 1, d - 1) = slope;
-  r.x[0] = mean_y - mean.dot(slope);
-  Eigen::Map<Matrix> full(r.inverse.data(), d, d);
-  full.bottomRightCorner(d - 1, d - 1) = inverse;
-  full.col(0).tail(d - 1) = -inverse * mean;
-  full.row(0).tail(d - 1) = full.col(0).tail(d - 1).transpose();
-  full(0, 0) = 1 / n + mean.dot(inverse * mean);
+  shrink(r.strength);
+  const Vector slope = multiply(transposed(eigen.vectors), z);
+  std::copy(slope.begin(), slope.end(), r.x.begin() + 1);
+  r.x[0] = of.mean_y - dot(of.mean, slope);
+  Matrix scaled = eigen.vectors;
+  for (std::size_t j = 0; j < p; ++j)
+    for (double& v : scaled.row(j)) v *= shrunk[j];
+  const Matrix inverse = multiply(transposed(eigen.vectors), scaled);
+  const Vector pull = multiply(transposed(inverse), of.mean);
+  const MatrixSpan full(r.inverse.data(), m.d, m.d);
+  full(0, 0) = 1 / n + dot(of.mean, pull);
+  for (std::size_t j = 0; j < p; ++j) {
+    full(0, j + 1) = full(j + 1, 0) = -pull[j];
+    std::copy(inverse.row(j).begin(), inverse.row(j).end(), full.row(j + 1).begin() + 1);
+  }
   return r;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,36 +11,34 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/fit/follower.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/problem/rows.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
-
 constexpr double kDependent = 1e-9;  // a direction with less of the largest variance is left out
-
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
 // Columns W with W'W' = the inverse of the mean of all rows' phi phi': phi W has covariance I.
 Matrix whitening(const Frame& frame) {
-  const Eigen::Map<const Eigen::MatrixXd> X(frame.X.data(), index(frame.rows), index(frame.d));
-  const Eigen::MatrixXd S = X.transpose() * X / static_cast<double>(frame.rows);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(S);
-  const Vector& values = eigen.eigenvalues();  // ascending
-  Eigen::Index first = 0;
-  while (values(first) <= kDependent * values(values.size() - 1)) ++first;
-  const Eigen::Index kept = values.size() - first;
-  return eigen.eigenvectors().rightCols(kept) *
-         values.tail(kept).cwiseSqrt().cwiseInverse().asDiagonal();
+  const MatrixView X(frame.X.data(), frame.d, frame.rows);
+  Matrix S = multiply(X, transposed(X));
+  for (double& v : S.all()) v /= static_cast<double>(frame.rows);
+  const SymmetricEigen eigen = symmetric_eigen(S);
+  std::size_t first = 0;
+  while (eigen.values[first] <= kDependent * eigen.values.back()) ++first;
+  Matrix W(frame.d, frame.d - first);
+  for (std::size_t k = 0; k < W.cols(); ++k)
+    for (std::size_t j = 0; j < frame.d; ++j)
+      W(j, k) = eigen.vectors(first + k, j) * (1 / std::sqrt(eigen.values[first + k]));
+  return W;
 }
 
 // All rows in those coordinates, agent after agent.
 std::shared_ptr<const std::vector<double>> whitened(const Frame& frame, const Matrix& W) {
-  const Eigen::Map<const Eigen::MatrixXd> X(frame.X.data(), index(frame.rows), index(frame.d));
-  auto phi = std::make_shared<std::vector<double>>(frame.rows * static_cast<std::size_t>(W.cols()));
-  Eigen::Map<Matrix>(phi->data(), index(frame.rows), W.cols()) = X * W;
+  auto phi = std::make_shared<std::vector<double>>(frame.rows * W.cols());
+  multiply(transposed({frame.X.data(), frame.d, frame.rows}), W,
+           {phi->data(), frame.rows, W.cols()});
   return phi;
 }
 
@@ -49,9 +46,10 @@ std::shared_ptr<const std::vector<double>> whitened(const Frame& frame, const Ma
 // phi']
 // <= R^2 E[phi phi']. Constant steps below 1 / R^2 are stable.
 double scale_of(const Rows& rows, std::int64_t agent) {
+  const auto d = static_cast<std::size_t>(rows.shape().d);
   double square = 0, fourth = 0;
   for (std::int64_t t = 0; t < rows.rows(agent); ++t) {
-    const double s = Eigen::Map<const Vector>(rows.phi(agent, t), rows.shape().d).squaredNorm();
+    const double s = squared_norm({rows.phi(agent, t), d});
     square += s, fourth += s * s;
   }
   return square > 0 ? fourth / square : 0;
@@ -184,11 +182,12 @@ class Stream {
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   std::vector<double> in_units(std::size_t line, In x, int lane, double offset) const {
-    Vector v(W_.cols());
-    for (Eigen::Index r = 0; r < v.size(); ++r) v(r) = x.at(static_cast<int>(r), lane);
-    Vector back = lines_[line].scale * (W_ * v);
-    back(0) += offset;
-    return {back.data(), back.data() + back.size()};
+    Vector v;
+    for (int r = 0; r < static_cast<int>(W_.cols()); ++r) v.push_back(x.at(r, lane));
+    Vector back = multiply(W_, v);
+    for (double& b : back) b *= lines_[line].scale;
+    back[0] += offset;
+    return back;
   }
 
   void predict(std::int64_t i, std::int64_t t) {
@@ -238,8 +237,8 @@ Model make_model(const Frame& frame, const Stream& stream, const FitOptions& opt
     agent.rows = frame.agent_rows(i);
     agent.kind = f.kind;
     if (!frame.theta.empty())
-      agent.weights.assign(frame.theta.begin() + index(i * frame.channels),
-                           frame.theta.begin() + index((i + 1) * frame.channels));
+      agent.weights.assign(frame.theta.data() + i * frame.channels,
+                           frame.theta.data() + (i + 1) * frame.channels);
     for (std::size_t k = 0; k < stream.lines(); ++k) {
       LinearModel m;
       m.x = stream.coefficients(k, f.kind, static_cast<std::int64_t>(i));

@@ -30,6 +30,9 @@ void multiply(Transposed A, MatrixView B, MatrixSpan C) {
 void multiply(MatrixView A, Transposed B, MatrixSpan C) {
   transpose_of(C).noalias() = transpose_of(B.of).transpose() * transpose_of(A);
 }
+void multiply(Transposed A, Transposed B, MatrixSpan C) {
+  transpose_of(C).noalias() = transpose_of(B.of).transpose() * transpose_of(A.of).transpose();
+}
 Matrix multiply(MatrixView A, MatrixView B) {
   Matrix C(A.rows(), B.cols());
   multiply(A, B, C);
@@ -42,6 +45,12 @@ Matrix multiply(Transposed A, MatrixView B) {
 }
 Matrix multiply(MatrixView A, Transposed B) {
   Matrix C(A.rows(), B.of.rows());
+  multiply(A, B, C);
+  return C;
+}
+
+Matrix multiply(Transposed A, Transposed B) {
+  Matrix C(A.of.cols(), B.of.rows());
   multiply(A, B, C);
   return C;
 }
@@ -65,6 +74,9 @@ Vector multiply(Transposed A, std::span<const double> x) {
 
 void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C) {
   transpose_of(C).noalias() += alpha * transpose_of(B) * transpose_of(A);
+}
+void add_product(double alpha, Transposed A, std::span<const double> x, std::span<double> y) {
+  vector_of(y).noalias() += alpha * transpose_of(A.of) * vector_of(x);
 }
 void add_gram(double alpha, MatrixView A, MatrixSpan S) {
   auto half = transpose_of(S);

@@ -97,9 +97,11 @@ inline Transposed transposed(MatrixView A) { return {A}; }
 void multiply(MatrixView A, MatrixView B, MatrixSpan C);  // C = A B
 void multiply(Transposed A, MatrixView B, MatrixSpan C);  // C = A'B
 void multiply(MatrixView A, Transposed B, MatrixSpan C);  // C = A B'
+void multiply(Transposed A, Transposed B, MatrixSpan C);  // C = A'B'
 Matrix multiply(MatrixView A, MatrixView B);
 Matrix multiply(Transposed A, MatrixView B);
 Matrix multiply(MatrixView A, Transposed B);
+Matrix multiply(Transposed A, Transposed B);
 
 void multiply(MatrixView A, std::span<const double> x, std::span<double> y);  // y = A x
 void multiply(Transposed A, std::span<const double> x, std::span<double> y);  // y = A'x
@@ -107,6 +109,8 @@ Vector multiply(MatrixView A, std::span<const double> x);
 Vector multiply(Transposed A, std::span<const double> x);
 
 void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C);  // C += alpha A B
+void add_product(double alpha, Transposed A, std::span<const double> x,
+                 std::span<double> y);                    // y += alpha A'x
 void add_gram(double alpha, MatrixView A, MatrixSpan S);  // S += alpha A A', S symmetric
 
 Vector column_sums(MatrixView A);
@@ -197,6 +201,8 @@ struct SymmetricEigen {
 };
 SymmetricEigen symmetric_eigen(MatrixView A);
 Vector symmetric_eigenvalues(MatrixView A);  // ascending
+// R with R'R = A, for positive semidefinite A: eigenvalues that rounding left below 0 count as 0.
+Matrix semidefinite_root(MatrixView A);
 
 // --- norms and spectra
 

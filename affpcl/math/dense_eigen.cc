@@ -1,5 +1,7 @@
 // Eigenvalues.
 #include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
 
 #include "affpcl/math/dense-inl.h"
 #include "affpcl/math/dense.h"
@@ -19,6 +21,13 @@ Vector symmetric_eigenvalues(MatrixView A) {
   vector_of(values) =
       Eigen::SelfAdjointEigenSolver<RowMajor>(rows_of(A), Eigen::EigenvaluesOnly).eigenvalues();
   return values;
+}
+
+Matrix semidefinite_root(MatrixView A) {
+  SymmetricEigen eigen = symmetric_eigen(A);
+  for (std::size_t k = 0; k < A.rows(); ++k)
+    for (double& v : eigen.vectors.row(k)) v *= std::sqrt(std::max(eigen.values[k], 0.0));
+  return std::move(eigen.vectors);
 }
 
 double operator_norm(MatrixView A) { return rows_of(A).operatorNorm(); }

@@ -84,6 +84,8 @@ TEST(Dense, ProductsOfEveryShape) {
         expect_near(multiply(A, B).all(), AB.all(), 1e-13);
         expect_near(multiply(transposed(transpose(A)), B).all(), AB.all(), 1e-13);
         expect_near(multiply(A, transposed(transpose(B))).all(), AB.all(), 1e-13);
+        expect_near(multiply(transposed(transpose(A)), transposed(transpose(B))).all(), AB.all(),
+                    1e-13);
         Matrix C(m, n);
         for (double& c : C.all()) c = 1;
         add_product(-2, A, B, C);
@@ -97,6 +99,9 @@ TEST(Dense, ProductsWithVectors) {
   const Matrix A = matrix(2, 3, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(multiply(A, Vector{1, 0, -1}), (Vector{-2, -2}));
   EXPECT_EQ(multiply(transposed(A), Vector{1, -1}), (Vector{-3, -3, -3}));
+  Vector y{10, 20, 30};
+  add_product(2, transposed(A), Vector{1, -1}, y);
+  EXPECT_EQ(y, (Vector{4, 14, 24}));
   EXPECT_EQ(column_sums(A), (Vector{5, 7, 9}));
   Vector dots(3);
   column_dots(A, matrix(2, 3, {1, 1, 1, 0, 2, 0}), dots);
@@ -221,6 +226,14 @@ TEST(Dense, SymmetricEigenvaluesByHand) {
   expect_near(Vector{std::abs(eigen.vectors(0, 0)), std::abs(eigen.vectors(1, 1))},
               Vector{root, root});
   EXPECT_LT(eigen.vectors(0, 0) * eigen.vectors(0, 1), 0);
+}
+
+TEST(Dense, RootsOfSemidefiniteMatrices) {
+  const Matrix A = matrix(3, 3, {2, 1, 0, 1, 2, 0, 0, 0, 5}), R = semidefinite_root(A);
+  expect_near(multiply(transposed(R), R).all(), A.all());
+  const Matrix singular = matrix(2, 2, {1, 2, 2, 4}), S = semidefinite_root(singular);
+  expect_near(multiply(transposed(S), S).all(), singular.all());
+  EXPECT_EQ(semidefinite_root(matrix(1, 1, {-1e-20}))(0, 0), 0);
 }
 
 TEST(Dense, NormsAndSpectra) {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
 
 #include "affpcl/problem/rows_test.h"
@@ -10,25 +9,24 @@
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Vector mean_of(const Gaussian& g, std::int64_t agent) {
   const In m = g.mean(lanes_of(agent / kLanes, g.shape().agents));
-  Vector v(m.rows);
-  for (int r = 0; r < m.rows; ++r) v(r) = m.at(r, static_cast<int>(agent % kLanes));
+  Vector v;
+  for (int r = 0; r < m.rows; ++r) v.push_back(m.at(r, static_cast<int>(agent % kLanes)));
   return v;
 }
 
 // A(s) as apply() has it, for lane 0 of the first block.
 Matrix A_at(const Gaussian& g, const Vector& s) {
   const int d = g.shape().d;
-  Matrix A(d, d);
+  Matrix A(s.size(), s.size());
   const BlockRows state(d), y(d);
   state.set(0, s);
-  for (int c = 0; c < d; ++c) {
-    g.apply({0, 1}, state.in(), shared(Vector::Unit(d, c)), y.out());
-    A.col(c) = y.lane(0);
+  for (std::size_t c = 0; c < s.size(); ++c) {
+    g.apply({0, 1}, state.in(), shared(unit(s.size(), c)), y.out());
+    set_column(A, c, y.lane(0));
   }
   return A;
 }
@@ -37,17 +35,11 @@ Matrix A_at(const Gaussian& g, const Vector& s) {
 // with the same weight, have the same first three moments.
 std::vector<Vector> sigma_points(const Vector& m) {
   std::vector<Vector> points;
-  const auto d = m.size();
-  for (Eigen::Index r = 0; r < d; ++r)
+  const std::size_t d = m.size();
+  for (std::size_t r = 0; r < d; ++r)
     for (double sign : {1.0, -1.0})
-      points.push_back(m + sign * std::sqrt(static_cast<double>(d)) * Vector::Unit(d, r));
+      points.push_back(m + sign * std::sqrt(static_cast<double>(d)) * unit(d, r));
   return points;
-}
-
-void expect_near(const Vector& got, const Vector& want, double relative) {
-  ASSERT_EQ(got.size(), want.size());
-  EXPECT_LE((got - want).norm(), relative * (1 + want.norm()))
-      << got.transpose() << " instead of " << want.transpose();
 }
 
 const std::vector<Gaussian::Config>& configs() {
@@ -73,33 +65,33 @@ TEST(Gaussian, IsThePapersConstruction) {
     EXPECT_EQ(g.shape().d, d);
     EXPECT_EQ(g.shape().k, d);
     // A(0) = A_base = R'R + ridge I with R uniform, from the stream.
-    Matrix R(d, d);
+    Matrix R(at(d), at(d));
     for (int r = 0; r < d; ++r)
       for (int k = 0; k < d; ++k)
-        R(r, k) = uniform({3, 1, 0}, r, Purpose::kSystemA, static_cast<std::uint32_t>(k));
+        R(at(r), at(k)) = uniform({3, 1, 0}, r, Purpose::kSystemA, static_cast<std::uint32_t>(k));
     const double ridge = c.ridge < 0 ? d : c.ridge;
-    const Matrix A_base = R.transpose() * R + ridge * Matrix::Identity(d, d);
-    EXPECT_LE((A_at(g, Vector::Zero(d)) - A_base).norm(), 1e-12 * A_base.norm());
+    const Matrix I = Matrix::identity(at(d)), A_base = transpose(R) * R + ridge * I;
+    EXPECT_LE(norm((A_at(g, Vector(at(d))) - A_base).all()), 1e-12 * norm(A_base.all()));
     // A(s) = (I + eps ss') A_base.
-    Vector s(d);
-    for (int r = 0; r < d; ++r) s(r) = std::sin(r + 1.0);
-    const Matrix want = (Matrix::Identity(d, d) + c.eps_A * s * s.transpose()) * A_base;
-    EXPECT_LE((A_at(g, s) - want).norm(), 1e-12 * want.norm());
+    Vector s;
+    for (int r = 0; r < d; ++r) s.push_back(std::sin(r + 1.0));
+    const Matrix want = (I + c.eps_A * outer(s, s)) * A_base;
+    EXPECT_LE(norm((A_at(g, s) - want).all()), 1e-12 * norm(want.all()));
 
-    const Vector base = vector(g.theta(0));
+    const Vector base = g.theta(0);
     if (c.first_central) {
-      EXPECT_EQ(mean_of(g, 0).norm(), 0);
+      EXPECT_EQ(norm(mean_of(g, 0)), 0);
       if (c.theta_length > 0) {
-        EXPECT_NEAR(base.norm(), c.theta_length, 1e-13);
+        EXPECT_NEAR(norm(base), c.theta_length, 1e-13);
       }
     }
     for (std::int64_t i = c.first_central ? 1 : 0; i < c.agents; ++i) {
       const std::int64_t e = c.environments == 0 ? i : i % c.environments;
       if (e != 0 || !c.first_central) {
-        EXPECT_NEAR(mean_of(g, i).norm(), c.delta_env * c.spread, 1e-12);
+        EXPECT_NEAR(norm(mean_of(g, i)), c.delta_env * c.spread, 1e-12);
       }
       if (c.first_central) {
-        EXPECT_NEAR((vector(g.theta(i)) - base).norm(), c.delta_obj, 1e-12);
+        EXPECT_NEAR(norm(g.theta(i) - base), c.delta_obj, 1e-12);
       }
     }
   }
@@ -109,19 +101,19 @@ TEST(Gaussian, SettingsOfASweepDifferByTheKnobAlone) {
   const Gaussian::Config a{.agents = 7, .dim = 4, .delta_env = 0.2, .delta_obj = 0.1},
       b{.agents = 7, .dim = 4, .delta_env = 0.4, .delta_obj = 0.3};
   const Gaussian x(a, 5, 2), y(b, 5, 2), more({.agents = 200, .dim = 4}, 5, 2);
-  const Vector zero = Vector::Zero(4);
+  const Vector zero(4);
   EXPECT_EQ(A_at(x, zero), A_at(y, zero));
   EXPECT_EQ(A_at(x, zero), A_at(more, zero));
   for (std::int64_t i = 0; i < 7; ++i) {
     expect_near(2 * mean_of(x, i), mean_of(y, i), 1e-14);
-    const Vector base = vector(x.theta(0));
-    expect_near(3 * (vector(x.theta(i)) - base), vector(y.theta(i)) - base, 1e-13);
+    const Vector base = x.theta(0);
+    expect_near(3 * (x.theta(i) - base), y.theta(i) - base, 1e-13);
     expect_near(mean_of(more, i) / 0.3, mean_of(x, i) / 0.2, 1e-13);
   }
 }
 
 TEST(Gaussian, ReplicatesAndSeedsAreOtherSystems) {
-  const Vector zero = Vector::Zero(5);
+  const Vector zero(5);
   const Gaussian a({}, 1, 0), again({}, 1, 0), b({}, 1, 1), c({}, 2, 0);
   EXPECT_EQ(A_at(a, zero), A_at(again, zero));
   EXPECT_NE(A_at(a, zero), A_at(b, zero));
@@ -140,7 +132,7 @@ TEST(Gaussian, DrawsAreTheMeanPlusTheStream) {
       const std::int64_t i = world.lanes.first + l;
       for (int r = 0; r < 3; ++r)
         EXPECT_EQ(s.in().at(r, l), normal(key, i, Purpose::kSample, static_cast<std::uint32_t>(r)) +
-                                       mean_of(g, i)(r));
+                                       mean_of(g, i)[at(r)]);
     }
   }
 }
@@ -151,8 +143,8 @@ TEST(Gaussian, MeansAreTheAveragesOfTheSamples) {
   for (const Gaussian::Config& c : configs()) {
     const Gaussian g(c, 11, 0);
     const int d = c.dim;
-    Vector x(d);
-    for (int r = 0; r < d; ++r) x(r) = std::cos(1.7 * r) - 0.3;
+    Vector x;
+    for (int r = 0; r < d; ++r) x.push_back(std::cos(1.7 * r) - 0.3);
     for (std::int64_t b = 0; b < blocks_of(c.agents); ++b) {
       const Lanes lanes = lanes_of(b, c.agents);
       const BlockRows own(d);  // the same x in every lane, once as a shared column, once not
@@ -188,31 +180,31 @@ TEST(Gaussian, TruthIsADirectSolve) {
   for (const Gaussian::Config& c : configs()) {
     const Gaussian g(c, 12, 0);
     const int d = c.dim;
-    const Matrix I = Matrix::Identity(d, d), A_base = A_at(g, Vector::Zero(d));
+    const Matrix I = Matrix::identity(at(d)), A_base = A_at(g, Vector(at(d)));
     // Phi_base from Phi() at s = 0.
-    Matrix Phi_base(d, d);
+    Matrix Phi_base(at(d), at(d));
     const BlockRows zero(d), y(d);
-    for (int k = 0; k < d; ++k) {
-      g.Phi({0, 1}, zero.in(), shared(Vector::Unit(d, k)), y.out());
-      Phi_base.col(k) = y.lane(0);
+    for (std::size_t k = 0; k < at(d); ++k) {
+      g.Phi({0, 1}, zero.in(), shared(unit(at(d), k)), y.out());
+      set_column(Phi_base, k, y.lane(0));
     }
     ASSERT_NE(g.truth(), nullptr);
     const Truth& truth = *g.truth();
-    Matrix A0 = Matrix::Zero(d, d), Phi0 = A0;
-    Vector b0 = Vector::Zero(d);
+    Matrix A0(at(d), at(d)), Phi0 = A0;
+    Vector b0(at(d));
     for (std::int64_t i = 0; i < c.agents; ++i) {
       const Vector m = mean_of(g, i);
-      const Matrix second = I + m * m.transpose();  // E ss'
+      const Matrix second = I + outer(m, m);  // E ss'
       const Matrix A = (I + c.eps_A * second) * A_base, Phi = (I + c.eps_b * second) * Phi_base;
-      const Vector b = Phi * vector(g.theta(i));
+      const Vector b = Phi * g.theta(i);
       A0 += A, Phi0 += Phi, b0 += b;
       const Out x = truth.x.block(i / kLanes)[Field{0, d}];
-      Vector got(d);
-      for (int r = 0; r < d; ++r) got(r) = x.row(r)[i % kLanes];
-      expect_near(got, A.fullPivLu().solve(b), 1e-9);
+      Vector got;
+      for (int r = 0; r < d; ++r) got.push_back(x.row(r)[i % kLanes]);
+      expect_near(got, inverse(A) * b, 1e-9);
     }
-    expect_near(vector(truth.xc), A0.fullPivLu().solve(b0), 1e-9);
-    expect_near(vector(truth.thetac), Phi0.fullPivLu().solve(b0), 1e-9);
+    expect_near(truth.xc, inverse(A0) * b0, 1e-9);
+    expect_near(truth.thetac, inverse(Phi0) * b0, 1e-9);
   }
 }
 
@@ -231,11 +223,11 @@ TEST(Gaussian, ErrorIsTheSquaredDistanceToTheTruth) {
 TEST(Gaussian, KnownIsTheMeanOfAllObjectives) {
   const Gaussian g({.agents = 70, .dim = 3, .delta_obj = 1}, 2, 0);
   const BlockRows s(3), b0(3), b(3);
-  for (int l = 0; l < kLanes; ++l) s.set(l, Vector::Constant(3, 0.1 * l));
+  for (int l = 0; l < kLanes; ++l) s.set(l, Vector(3, 0.1 * l));
   g.known({0, kLanes}, s.in(), b0.out());
   const BlockRows sum(3);
   for (std::int64_t j = 0; j < 70; ++j) {
-    g.Phi({0, kLanes}, s.in(), shared(vector(g.theta(j))), b.out());
+    g.Phi({0, kLanes}, s.in(), shared(g.theta(j)), b.out());
     add_scaled(sum.out(), 1.0 / 70, b.in());
   }
   for (int l = 0; l < kLanes; ++l) expect_near(b0.lane(l), sum.lane(l), 1e-12);
@@ -245,7 +237,7 @@ TEST(Gaussian, CoeIsTheResidual) {
   const Gaussian g({.agents = 4, .dim = 3}, 2, 0);
   const BlockRows s(3), b(3), bhat(3), got(3);
   g.draw({{1, 0, 0}, {}}, {{0, 4}, nullptr}, s.out());
-  const Vector theta = Vector::Constant(3, 0.5);
+  const Vector theta(3, 0.5);
   g.objective({0, 4}, s.in(), b.out());
   g.Phi({0, 4}, s.in(), shared(theta), bhat.out());
   g.coe({0, 4}, s.in(), b.in(), shared(theta), bhat.in(), got.out());
@@ -257,18 +249,15 @@ TEST(Gaussian, MonotonicityIsTheSmallestEigenvalueOfTheSymmetricPart) {
   const Gaussian g(c, 2, 0);
   const Monotonicity m = monotonicity(g);
   ASSERT_EQ(m.agents.size(), 4u);
-  const Matrix I = Matrix::Identity(3, 3), A_base = A_at(g, Vector::Zero(3));
-  Matrix A0 = Matrix::Zero(3, 3);
-  const auto least = [](const Matrix& A) {
-    return Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (A + A.transpose())).eigenvalues()(0);
-  };
+  const Matrix I = Matrix::identity(3), A_base = A_at(g, Vector(3));
+  Matrix A0(3, 3);
   for (int i = 0; i < 4; ++i) {
     const Vector mi = mean_of(g, i);
-    const Matrix A = (I + c.eps_A * (I + mi * mi.transpose())) * A_base;
+    const Matrix A = (I + c.eps_A * (I + outer(mi, mi))) * A_base;
     A0 += A / 4;
-    EXPECT_NEAR(m.agents[static_cast<std::size_t>(i)], least(A), 1e-10);
+    EXPECT_NEAR(m.agents[at(i)], smallest_symmetric(A), 1e-10);
   }
-  EXPECT_NEAR(m.central, least(A0), 1e-10);
+  EXPECT_NEAR(m.central, smallest_symmetric(A0), 1e-10);
   EXPECT_GT(m.objective, 0);
 }
 
@@ -283,8 +272,9 @@ double mean_square(const Gaussian& g, const Vector& m, const Vector& x) {
   for (int p = 0; p < points; ++p) {
     Vector s = m;
     double w = 1;
-    for (int r = 0, rest = p; r < d; ++r, rest /= 3) s(r) += node[rest % 3], w *= weight[rest % 3];
-    sum += w * (A_at(g, s) * x).squaredNorm();
+    for (int r = 0, rest = p; r < d; ++r, rest /= 3)
+      s[at(r)] += node[rest % 3], w *= weight[rest % 3];
+    sum += w * squared_norm(A_at(g, s) * x);
   }
   return sum;
 }
@@ -294,12 +284,12 @@ TEST(Gaussian, GABoundsTheMeanSquare) {
     const Gaussian g({.agents = 6, .dim = d, .delta_env = 0.7, .eps_A = 0.8}, 21, 0);
     for (std::int64_t i = 0; i < 6; ++i)
       for (int trial = 0; trial < 10; ++trial) {
-        Vector x(d);
+        Vector x;
         for (int r = 0; r < d; ++r)
-          x(r) = normal({1, 0, static_cast<std::uint32_t>(trial)}, i, Purpose::kMethod,
-                        static_cast<std::uint32_t>(r));
+          x.push_back(normal({1, 0, static_cast<std::uint32_t>(trial)}, i, Purpose::kMethod,
+                             static_cast<std::uint32_t>(r)));
         EXPECT_LE(mean_square(g, mean_of(g, i), x),
-                  g.G_A() * g.G_A() * x.squaredNorm() * (1 + 1e-12));
+                  g.G_A() * g.G_A() * squared_norm(x) * (1 + 1e-12));
       }
   }
 }
@@ -307,11 +297,12 @@ TEST(Gaussian, GABoundsTheMeanSquare) {
 TEST(Gaussian, GAIsAttained) {
   // In one dimension at the farthest agent; with all means zero along A_base's longest direction.
   const Gaussian line({.agents = 3, .dim = 1, .delta_env = 0.7, .eps_A = 0.8}, 21, 0);
-  EXPECT_NEAR(mean_square(line, mean_of(line, 1), Vector::Ones(1)), line.G_A() * line.G_A(),
+  EXPECT_NEAR(mean_square(line, mean_of(line, 1), {1}), line.G_A() * line.G_A(),
               1e-11 * line.G_A() * line.G_A());
   const Gaussian same({.agents = 3, .dim = 3, .delta_env = 0, .eps_A = 0.8}, 21, 0);
-  const Eigen::JacobiSVD<Matrix> svd(A_at(same, Vector::Zero(3)), Eigen::ComputeFullV);
-  EXPECT_NEAR(mean_square(same, Vector::Zero(3), svd.matrixV().col(0)), same.G_A() * same.G_A(),
+  const Matrix A = A_at(same, Vector(3));
+  const Vector longest = row(symmetric_eigen(transpose(A) * A).vectors, 2);
+  EXPECT_NEAR(mean_square(same, Vector(3), longest), same.G_A() * same.G_A(),
               1e-11 * same.G_A() * same.G_A());
 }
 
@@ -319,18 +310,16 @@ TEST(Gaussian, GAIsAttained) {
 
 // rho^i(s_j) straight from the log densities of the n agents.
 Matrix brute_force_ratios(const Gaussian& g, const std::vector<Vector>& s) {
-  const auto n = static_cast<Eigen::Index>(g.shape().agents),
-             m = static_cast<Eigen::Index>(s.size());
-  Matrix rho(n, m);
-  for (Eigen::Index j = 0; j < m; ++j) {
-    Vector log_density(n);
-    for (Eigen::Index i = 0; i < n; ++i)
-      log_density(i) = -0.5 * (s[static_cast<std::size_t>(j)] - mean_of(g, i)).squaredNorm();
-    const double most = log_density.maxCoeff();
+  const std::size_t n = at(g.shape().agents);
+  Matrix rho(n, s.size());
+  for (std::size_t j = 0; j < s.size(); ++j) {
+    Vector log_density;
+    for (std::int64_t i = 0; i < g.shape().agents; ++i)
+      log_density.push_back(-0.5 * squared_norm(s[j] - mean_of(g, i)));
+    const double most = *std::max_element(log_density.begin(), log_density.end());
     double mixture = 0;
-    for (Eigen::Index i = 0; i < n; ++i)
-      mixture += std::exp(log_density(i) - most) / static_cast<double>(n);
-    for (Eigen::Index i = 0; i < n; ++i) rho(i, j) = std::exp(log_density(i) - most) / mixture;
+    for (double d : log_density) mixture += std::exp(d - most) / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i) rho(i, j) = std::exp(log_density[i] - most) / mixture;
   }
   return rho;
 }
@@ -353,7 +342,7 @@ struct Samples {
 Matrix ratios(const Gaussian& g, const Samples& samples) {
   const std::int64_t n = g.shape().agents;
   const Densities& densities = *g.densities();
-  Matrix rho(n, n);
+  Matrix rho(at(n), at(n));
   Scratch scratch;
   for (std::int64_t j = 0; j < n; ++j) {
     const BlockRows direction(1), corrected(1);
@@ -366,7 +355,8 @@ Matrix ratios(const Gaussian& g, const Samples& samples) {
     for (std::int64_t b = 0; b < blocks_of(n); ++b) {
       const Lanes lanes = lanes_of(b, n);
       densities.correct(lanes, M.data(), corrected.out());
-      for (int l = 0; l < lanes.count; ++l) rho(lanes.first + l, j) = corrected.in().at(0, l);
+      for (int l = 0; l < lanes.count; ++l)
+        rho(at(lanes.first + l), at(j)) = corrected.in().at(0, l);
     }
   }
   return rho;
@@ -395,8 +385,8 @@ TEST(GaussianDensities, EachRatioIsTheQuotientOfTheDensities) {
     const Samples samples(g, 0);
     const Matrix got = ratios(g, samples), want = brute_force_ratios(g, samples.each);
     // The logits are sums of d products of size (delta spread)^2: their rounding is the tolerance.
-    for (Eigen::Index i = 0; i < got.rows(); ++i)
-      for (Eigen::Index j = 0; j < got.cols(); ++j)
+    for (std::size_t i = 0; i < got.rows(); ++i)
+      for (std::size_t j = 0; j < got.cols(); ++j)
         ASSERT_NEAR(got(i, j), want(i, j), 1e-11 * want(i, j) + 1e-290)
             << c.n << ' ' << c.d << ' ' << c.delta;
   }
@@ -408,11 +398,13 @@ TEST(GaussianDensities, RatiosAreBoundedAndAverageToOne) {
     const Gaussian g(
         {.agents = c.n, .dim = c.d, .delta_env = c.delta, .environments = c.environments}, 32, 0);
     const Matrix rho = ratios(g, Samples(g, 1));
-    for (Eigen::Index j = 0; j < rho.cols(); ++j) EXPECT_NEAR(rho.col(j).mean(), 1, 1e-12);
-    EXPECT_GE(rho.minCoeff(), 0);
-    EXPECT_LE(rho.maxCoeff(), static_cast<double>(c.n) * (1 + 1e-14));
+    for (double total : column_sums(rho)) EXPECT_NEAR(total / static_cast<double>(c.n), 1, 1e-12);
+    const auto [least, most] = std::minmax_element(rho.all().begin(), rho.all().end());
+    EXPECT_GE(*least, 0);
+    EXPECT_LE(*most, static_cast<double>(c.n) * (1 + 1e-14));
     if (c.n == 1 || c.delta == 0) {
-      EXPECT_EQ((rho.array() - 1).abs().maxCoeff(), 0);
+      EXPECT_EQ(*least, 1);
+      EXPECT_EQ(*most, 1);
     }
   }
 }
@@ -426,28 +418,31 @@ TEST(GaussianDensities, SumsOverAllSamplesEqualTheBruteForce) {
     const int rows = 3;  // directions of any width
     std::vector<double> M(static_cast<std::size_t>(densities.p() * rows));
     Scratch scratch;
-    Matrix G(c.n, rows);
+    Matrix G(at(c.n), rows);
     for (std::int64_t b = 0; b < blocks_of(c.n); ++b) {
       const Lanes lanes = lanes_of(b, c.n);
       const BlockRows direction(rows);
       fill(direction.out(), std::nan(""));  // padding must not leak
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < rows; ++r)
-          G(lanes.first + l, r) = direction.out().row(r)[l] =
+          G(at(lanes.first + l), at(r)) = direction.out().row(r)[l] =
               normal({5, 0, 0}, lanes.first + l, Purpose::kMethod, static_cast<std::uint32_t>(r));
       scratch.clear();
       densities.accumulate(lanes, samples.blocks[static_cast<std::size_t>(b)].in(), direction.in(),
                            scratch, M.data());
     }
     const Matrix rho = brute_force_ratios(g, samples.each);
-    const Matrix want = rho * G, size = rho * G.cwiseAbs();
+    const Matrix want = rho * G;
+    for (double& entry : G.all()) entry = std::abs(entry);
+    const Matrix size = rho * G;
     for (std::int64_t b = 0; b < blocks_of(c.n); ++b) {
       const Lanes lanes = lanes_of(b, c.n);
       const BlockRows got(rows);
       densities.correct(lanes, M.data(), got.out());
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < rows; ++r)
-          ASSERT_NEAR(got.in().at(r, l), want(lanes.first + l, r), 1e-11 * size(lanes.first + l, r))
+          ASSERT_NEAR(got.in().at(r, l), want(at(lanes.first + l), at(r)),
+                      1e-11 * size(at(lanes.first + l), at(r)))
               << c.n << " agents, d " << c.d << ", delta " << c.delta;
     }
   }
@@ -481,7 +476,7 @@ TEST(GaussianDensities, OwnIsTheRatioAtTheAgentsOwnSample) {
       g.densities()->own(lanes, samples.blocks[static_cast<std::size_t>(b)].in(), scratch,
                          got.out());
       for (int l = 0; l < lanes.count; ++l) {
-        const Eigen::Index i = lanes.first + l;
+        const std::size_t i = at(lanes.first + l);
         EXPECT_NEAR(got.in().at(0, l), rho(i, i), 1e-11 * rho(i, i));
       }
     }
@@ -494,7 +489,7 @@ TEST(GaussianDensities, TotalVariationHasAClosedForm) {
   for (std::int64_t i = 0; i < 5; ++i)
     for (std::int64_t j = 0; j < 5; ++j)
       EXPECT_NEAR(g.densities()->tv(i, j),
-                  std::erf((mean_of(g, i) - mean_of(g, j)).norm() / (2 * std::sqrt(2.0))), 1e-14);
+                  std::erf(norm(mean_of(g, i) - mean_of(g, j)) / (2 * std::sqrt(2.0))), 1e-14);
   const Gaussian line({.agents = 2, .dim = 1, .delta_env = 0.5}, 36, 0);  // means 0 and +-2
   EXPECT_NEAR(line.densities()->tv(0, 1), 0.6826894921370859, 1e-14);
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
 #include <map>
 
@@ -13,37 +12,32 @@ namespace affpcl {
 namespace {
 
 using Form = LeastSquares::Form;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Vector mean_of(const LeastSquares& p, std::int64_t agent) {
   const In m = p.mean(lanes_of(agent / kLanes, p.shape().agents));
-  Vector v(m.rows);
-  for (int r = 0; r < m.rows; ++r) v(r) = m.at(r, static_cast<int>(agent % kLanes));
+  Vector v;
+  for (int r = 0; r < m.rows; ++r) v.push_back(m.at(r, static_cast<int>(agent % kLanes)));
   return v;
 }
 Vector waves(int rows, double phase) {
-  Vector v(rows);
-  for (int r = 0; r < rows; ++r) v(r) = std::cos(1.7 * r + phase) - 0.3;
+  Vector v;
+  for (int r = 0; r < rows; ++r) v.push_back(std::cos(1.7 * r + phase) - 0.3);
   return v;
-}
-void expect_near(const Vector& got, const Vector& want, double relative) {
-  ASSERT_EQ(got.size(), want.size());
-  EXPECT_LE((got - want).norm(), relative * (1 + want.norm()))
-      << got.transpose() << " instead of " << want.transpose();
 }
 
 // The sample an agent makes of the normals (z, xi, e), written out.
 Vector sample(const LeastSquares& p, std::int64_t agent, const Vector& normals) {
   const LeastSquares::Config& c = p.config();
   const int d = c.dim, k = c.channels;
-  const Eigen::Map<const Matrix> b(p.lines().data(), k, d), q(p.curves().data(), k, d);
-  Vector s(d + k + 1);
-  const Vector phi = mean_of(p, agent) + normals.head(d);
+  const Matrix b = MatrixView(p.lines().data(), at(k), at(d)),
+               q = MatrixView(p.curves().data(), at(k), at(d));
+  const Vector phi = mean_of(p, agent) + part(normals, 0, at(d));
   const Vector channels =
-      b * phi + c.curve * (q * phi).cwiseAbs2() + c.channel_noise * normals.segment(d, k);
-  s << phi, channels, channels.dot(vector(p.weights(agent))) + c.label_noise * normals(d + k);
-  return s;
+      b * phi + c.curve * times(q * phi, q * phi) + c.channel_noise * part(normals, at(d), at(k));
+  const double y = dot(channels, p.weights(agent)) + c.label_noise * normals.back();
+  return stack({phi, channels, {y}});
 }
 
 // Five Gauss-Hermite points per normal integrate polynomials up to degree nine in each exactly.
@@ -56,10 +50,10 @@ void quadrature(int normals, F f) {
                            (7 - 2 * root) / 60};
   const auto points = std::lround(std::pow(5, normals));
   for (long point = 0; point < points; ++point) {
-    Vector z(normals);
+    Vector z;
     double w = 1;
     long rest = point;
-    for (int r = 0; r < normals; ++r, rest /= 5) z(r) = node[rest % 5], w *= weight[rest % 5];
+    for (int r = 0; r < normals; ++r, rest /= 5) z.push_back(node[rest % 5]), w *= weight[rest % 5];
     f(w, z);
   }
 }
@@ -99,9 +93,10 @@ TEST(LeastSquares, DrawsAreTheModelAtTheStreamsNormals) {
       const BlockRows s(rows);
       p.draw({key, {}}, {lanes, nullptr}, s.out());
       for (int l = 0; l < lanes.count; ++l) {
-        Vector z(rows);
+        Vector z;
         for (int r = 0; r < rows; ++r)
-          z(r) = normal(key, lanes.first + l, Purpose::kSample, static_cast<std::uint32_t>(r));
+          z.push_back(
+              normal(key, lanes.first + l, Purpose::kSample, static_cast<std::uint32_t>(r)));
         expect_near(s.lane(l), sample(p, lanes.first + l, z), 1e-14);
       }
     }
@@ -115,13 +110,13 @@ TEST(LeastSquares, SettingsOfASweepDifferByTheKnobAlone) {
   EXPECT_EQ(a.lines(), b.lines());
   EXPECT_EQ(a.curves(), b.curves());
   EXPECT_NE(a.lines(), other.lines());
-  const Vector base = vector(a.weights(0));
-  EXPECT_NEAR(base.norm(), 1, 1e-14);
-  EXPECT_EQ(mean_of(a, 0).norm(), 0);
+  const Vector base = a.weights(0);
+  EXPECT_NEAR(norm(base), 1, 1e-14);
+  EXPECT_EQ(norm(mean_of(a, 0)), 0);
   for (std::int64_t i = 1; i < 7; ++i) {
-    EXPECT_NEAR(mean_of(a, i).norm(), 0.8, 1e-14);
+    EXPECT_NEAR(norm(mean_of(a, i)), 0.8, 1e-14);
     expect_near(2 * mean_of(a, i), mean_of(b, i), 1e-14);
-    expect_near(3 * (vector(a.weights(i)) - base), vector(b.weights(i)) - base, 1e-13);
+    expect_near(3 * (a.weights(i) - base), b.weights(i) - base, 1e-13);
   }
 }
 
@@ -140,19 +135,19 @@ TEST(LeastSquares, SamplesMeanWhatTheySay) {
     p.Phi(lanes, s.in(), shared(theta), bhat.out());
     p.known(lanes, s.in(), b0.out());
     p.coe(lanes, s.in(), b.in(), shared(theta), bhat.in(), g.out());
-    Vector weights = Vector::Zero(c.channels);
+    Vector weights(at(c.channels));
     for (std::int64_t i = 0; i < c.agents; ++i)
-      weights += vector(p.weights(i)) / static_cast<double>(c.agents);
+      weights += p.weights(i) / static_cast<double>(c.agents);
     for (int l = 0; l < lanes.count; ++l) {
-      const Vector phi = s.lane(l).head(d), ch = s.lane(l).segment(d, c.channels);
-      const double y = s.lane(l)(d + c.channels);
-      expect_near(Ax.lane(l), phi * phi.dot(x), 1e-13);
+      const Vector phi = part(s.lane(l), 0, at(d)), ch = part(s.lane(l), at(d), at(c.channels));
+      const double y = s.lane(l).back();
+      expect_near(Ax.lane(l), phi * dot(phi, x), 1e-13);
       expect_near(b.lane(l), phi * y, 1e-13);
-      expect_near(b0.lane(l), phi * ch.dot(weights), 1e-13);
+      expect_near(b0.lane(l), phi * dot(ch, weights), 1e-13);
       switch (c.Phi) {
         case Form::kChannels:
-          expect_near(bhat.lane(l), phi * ch.dot(theta), 1e-13);
-          expect_near(g.lane(l), ch * (ch.dot(theta) - y), 1e-13);
+          expect_near(bhat.lane(l), phi * dot(ch, theta), 1e-13);
+          expect_near(g.lane(l), ch * (dot(ch, theta) - y), 1e-13);
           EXPECT_EQ(p.theta(lanes.first + l), p.weights(lanes.first + l));
           break;
         case Form::kIdentity:
@@ -161,8 +156,8 @@ TEST(LeastSquares, SamplesMeanWhatTheySay) {
           EXPECT_TRUE(p.theta(0).empty());
           break;
         case Form::kFeatures:
-          expect_near(bhat.lane(l), phi * phi.dot(theta), 1e-13);
-          expect_near(g.lane(l), phi * (phi.dot(theta) - y), 1e-13);
+          expect_near(bhat.lane(l), phi * dot(phi, theta), 1e-13);
+          expect_near(g.lane(l), phi * (dot(phi, theta) - y), 1e-13);
           EXPECT_TRUE(p.theta(0).empty());
           break;
       }
@@ -248,7 +243,7 @@ TEST(LeastSquares, TruthSolvesItsEquations) {
     const int d = c.dim, k = p.shape().k;
     ASSERT_NE(p.truth(), nullptr);
     const Truth& truth = *p.truth();
-    Vector central = Vector::Zero(d), objective = Vector::Zero(k);
+    Vector central(at(d)), objective(at(k));
     for (std::int64_t block = 0; block < blocks_of(c.agents); ++block) {
       const Lanes lanes = lanes_of(block, c.agents);
       const BlockRows Ax(d), b(d), Axc(d), g(k);
@@ -262,9 +257,9 @@ TEST(LeastSquares, TruthSolvesItsEquations) {
         objective += g.lane(l);
       }
     }
-    EXPECT_LE(central.norm(), 1e-10 * static_cast<double>(c.agents));
-    EXPECT_LE(objective.norm(), 1e-10 * static_cast<double>(c.agents));
-    if (c.Phi == Form::kFeatures) expect_near(vector(truth.thetac), vector(truth.xc), 1e-10);
+    EXPECT_LE(norm(central), 1e-10 * static_cast<double>(c.agents));
+    EXPECT_LE(norm(objective), 1e-10 * static_cast<double>(c.agents));
+    if (c.Phi == Form::kFeatures) expect_near(truth.thetac, truth.xc, 1e-10);
   }
 }
 
@@ -272,15 +267,14 @@ TEST(LeastSquares, TruthSolvesItsEquations) {
 TEST(LeastSquares, OnlyACurveMakesTheEnvironmentMatter) {
   for (double curve : {0.0, 0.3}) {
     const LeastSquares p({.agents = 6, .delta_obj = 0, .curve = curve}, 2, 0);
-    const Eigen::Map<const Matrix> b(p.lines().data(), 3, 5);
-    const Vector straight = b.transpose() * vector(p.weights(0));
+    const Vector straight = multiply(transposed(MatrixView(p.lines().data(), 3, 5)), p.weights(0));
     for (int l = 1; l < 6; ++l) {
-      Vector x(5);
-      for (int r = 0; r < 5; ++r) x(r) = p.truth()->x.block(0)[Field{0, 5}].row(r)[l];
+      Vector x;
+      for (int r = 0; r < 5; ++r) x.push_back(p.truth()->x.block(0)[Field{0, 5}].row(r)[l]);
       if (curve == 0)
         expect_near(x, straight, 1e-12);
       else
-        EXPECT_GT((x - straight).norm(), 0.05);
+        EXPECT_GT(norm(x - straight), 0.05);
     }
   }
 }
@@ -293,29 +287,25 @@ TEST(LeastSquares, BoundsAreTheLargestMeanSquares) {
     double largest_A = 0, largest_Phi = 0;
     const BlockRows s(normals), zero(d), y(d), g(k);
     for (std::int64_t i = 0; i < std::min<std::int64_t>(c.agents, 5); ++i) {
-      Matrix A2 = Matrix::Zero(d, d), Phi2 = Matrix::Zero(k, k);
+      Matrix A2(at(d), at(d)), Phi2(at(k), at(k));
       quadrature(normals - 1, [&](double w, const Vector& z) {
-        Vector with_label(normals);
-        with_label << z, 0;
-        s.set(0, sample(p, i, with_label));
+        s.set(0, sample(p, i, stack({z, {0}})));
         s.out().row(normals - 1)[0] = 0;  // y = 0 leaves the linear part
-        Matrix A(d, d), Phi(k, k);
-        for (int r = 0; r < d; ++r) {
-          p.apply({0, 1}, s.in(), shared(Vector::Unit(d, r)), y.out());
-          A.col(r) = y.lane(0);
+        Matrix A(at(d), at(d)), Phi(at(k), at(k));
+        for (std::size_t r = 0; r < at(d); ++r) {
+          p.apply({0, 1}, s.in(), shared(unit(at(d), r)), y.out());
+          set_column(A, r, y.lane(0));
         }
-        for (int r = 0; r < k; ++r) {
-          const Vector unit = Vector::Unit(k, r);
-          p.Phi({0, 1}, s.in(), shared(unit), y.out());
-          p.coe({0, 1}, s.in(), zero.in(), shared(unit), y.in(), g.out());
-          Phi.col(r) = g.lane(0);
+        for (std::size_t r = 0; r < at(k); ++r) {
+          const Vector e = unit(at(k), r);
+          p.Phi({0, 1}, s.in(), shared(e), y.out());
+          p.coe({0, 1}, s.in(), zero.in(), shared(e), y.in(), g.out());
+          set_column(Phi, r, g.lane(0));
         }
-        A2 += w * A.transpose() * A;
-        Phi2 += w * Phi.transpose() * Phi;
+        A2 += w * transpose(A) * A;
+        Phi2 += w * transpose(Phi) * Phi;
       });
-      const auto top = [](const Matrix& M) {
-        return std::sqrt(Eigen::SelfAdjointEigenSolver<Matrix>(M).eigenvalues().maxCoeff());
-      };
+      const auto top = [](const Matrix& M) { return std::sqrt(symmetric_eigenvalues(M).back()); };
       largest_A = std::max(largest_A, top(A2));
       largest_Phi = std::max(largest_Phi, top(Phi2));
     }
@@ -337,7 +327,7 @@ TEST(LeastSquares, KnownIsTheMeanOfAllObjectives) {
   for (std::int64_t j = 0; j < 9; ++j) {  // everybody's sample with agent j's label
     copy(s.in(), relabelled.out());
     for (int l = 0; l < 9; ++l)
-      relabelled.out().row(8)[l] = s.lane(l).segment(5, 3).dot(vector(p.weights(j)));
+      relabelled.out().row(8)[l] = dot(part(s.lane(l), 5, 3), p.weights(j));
     p.objective(lanes, relabelled.in(), b.out());
     add_scaled(sum.out(), 1.0 / 9, b.in());
   }

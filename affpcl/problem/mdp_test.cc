@@ -4,29 +4,25 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "affpcl/base/error.h"
+#include "tests/algebra.h"
 
 namespace affpcl {
 namespace {
 
 using Numbers = std::vector<double>;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using MatrixView = Eigen::Map<const Matrix>;
-using VectorView = Eigen::Map<const Eigen::VectorXd>;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-VectorView vec(const Numbers& x) { return {x.data(), static_cast<Eigen::Index>(x.size())}; }
-MatrixView mat(const Numbers& x, int rows) {
-  return {x.data(), rows, static_cast<Eigen::Index>(x.size()) / rows};
+Matrix mat(const Numbers& x, std::size_t rows) {
+  return MatrixView(x.data(), rows, x.size() / rows);
 }
 
 double distance(const Numbers& a, const Numbers& b) {
   EXPECT_EQ(a.size(), b.size());
-  return (vec(a) - vec(b)).lpNorm<Eigen::Infinity>();
+  return largest(a - b);
 }
 
 template <class F>
@@ -81,9 +77,9 @@ TEST(Chains, RandomLawsAreStationary) {
     const int n = 2 + static_cast<int>(seed % 30);
     const Chain chain = dirichlet_chain(seed, n);
     const Numbers law = stationary(chain);
-    EXPECT_NEAR(vec(law).sum(), 1, 1e-14);
-    EXPECT_GE(vec(law).minCoeff(), 0);
-    EXPECT_LT((mat(chain.P, n).transpose() * vec(law) - vec(law)).lpNorm<1>(), 1e-12) << seed;
+    EXPECT_NEAR(sum(law), 1, 1e-14);
+    EXPECT_GE(*std::min_element(law.begin(), law.end()), 0);
+    EXPECT_LT(one_norm(transpose(mat(chain.P, law.size())) * law - law), 1e-12) << seed;
   }
 }
 
@@ -170,8 +166,7 @@ TEST(Mdps, PolicyValuesSatisfyBellman) {
     const Numbers pi = random_policy(seed), q = policy_q(mdp, pi);
     const Chain pairs = pairs_under_policy(mdp, pi);
     EXPECT_NO_THROW(check_chain("pairs", pairs));
-    EXPECT_LT((vec(mdp.R) + .9 * (mat(pairs.P, 50) * vec(q)) - vec(q)).lpNorm<Eigen::Infinity>(),
-              1e-12);
+    EXPECT_LT(largest(mdp.R + .9 * (mat(pairs.P, 50) * q) - q), 1e-12);
     EXPECT_LT(distance(q, chain_values(pairs, mdp.R, .9)), 1e-12);
     // The law of pairs is that of states times the policy.
     const Numbers law = stationary(pairs), mu = stationary(under_policy(mdp, pi));
@@ -183,7 +178,7 @@ TEST(Mdps, BestValuesAreAboveEveryPolicy) {
   const Mdp mdp = study_mdp(3, .9);
   const Numbers best = policy_iteration(mdp);
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    EXPECT_GE((vec(best) - vec(policy_q(mdp, random_policy(seed)))).minCoeff(), 0);
+    for (double gap : best - policy_q(mdp, random_policy(seed))) EXPECT_GE(gap, 0);
   const Numbers greedy = softmax_policy(5, best, 1e-6);
   EXPECT_LT(distance(policy_q(mdp, greedy), best), 1e-9);
 }
@@ -234,7 +229,7 @@ TEST(LinearValues, ATableOfFeaturesGivesTheValuesThemselves) {
     // Full rank is enough, whatever the features.
     const Basis basis = random_basis({seed, 0, 0}, 8, 8);
     const Numbers x = projected_fixed_point(basis, law, chain, r, .9);
-    EXPECT_LT((mat(basis.phi, 8) * vec(x) - vec(v)).lpNorm<Eigen::Infinity>(), 1e-8) << seed;
+    EXPECT_LT(largest(mat(basis.phi, 8) * x - v), 1e-8) << seed;
   }
 }
 
@@ -244,11 +239,11 @@ TEST(LinearValues, TheFixedPointIsTheProjectionOfItsOwnBellmanUpdate) {
     const Basis basis = random_basis({seed, 0, 0}, 10, 4);
     const Numbers law = stationary(chain), r = uniform_rewards({seed, 0, 0}, kNoAgent, 10);
     const Numbers x = projected_fixed_point(basis, law, chain, r, .5);
-    const Eigen::VectorXd update = vec(r) + .5 * (mat(chain.P, 10) * (mat(basis.phi, 10) * vec(x)));
-    EXPECT_LT(distance(project(basis, law, {update.data(), 10}), x), 1e-12);
+    const Numbers update = r + .5 * (mat(chain.P, 10) * (mat(basis.phi, 10) * x));
+    EXPECT_LT(distance(project(basis, law, update), x), 1e-12);
     const Numbers A = td_matrix(basis, law, chain, .5);
-    const Eigen::VectorXd b = mat(basis.phi, 10).transpose() * vec(law).cwiseProduct(vec(r));
-    EXPECT_LT((mat(A, 4) * vec(x) - b).norm(), 1e-13);
+    const Numbers b = transpose(mat(basis.phi, 10)) * times(law, r);
+    EXPECT_LT(norm(mat(A, 4) * x - b), 1e-13);
   }
 }
 
@@ -259,13 +254,9 @@ TEST(LinearValues, MonotoneAtTheStationaryLaw) {
       const Chain chain = dirichlet_chain(seed, 10);
       const Basis basis = random_basis({seed, 0, 0}, 10, 4);
       const Numbers law = stationary(chain), A = td_matrix(basis, law, chain, gamma);
-      const Matrix sym = (mat(A, 4) + mat(A, 4).transpose()) / 2;
-      const auto phi = mat(basis.phi, 10);
-      const Matrix second = phi.transpose() * vec(law).asDiagonal() * phi;
-      const auto least = [](const Matrix& M) {
-        return Eigen::SelfAdjointEigenSolver<Matrix>(M).eigenvalues()(0);
-      };
-      EXPECT_GE(least(sym), (1 - gamma) * least(second) - 1e-14) << seed << " " << gamma;
+      const Matrix phi = mat(basis.phi, 10), second = transpose(phi) * diagonal(law) * phi;
+      EXPECT_GE(smallest_symmetric(mat(A, 4)), (1 - gamma) * smallest_symmetric(second) - 1e-14)
+          << seed << " " << gamma;
     }
 }
 
@@ -289,9 +280,8 @@ TEST(LinearValues, DependentFeaturesAreRefused) {
 
 // x is the projected fixed point of the chain that its own policy makes.
 double sarsa_residual(const Mdp& mdp, const Basis& basis, double temperature, const Numbers& x) {
-  const Eigen::VectorXd q = mat(basis.phi, basis.rows) * vec(x);
-  const Numbers pi =
-      softmax_policy(mdp.actions, {q.data(), static_cast<std::size_t>(q.size())}, temperature);
+  const Numbers q = mat(basis.phi, static_cast<std::size_t>(basis.rows)) * x,
+                pi = softmax_policy(mdp.actions, q, temperature);
   const Chain pairs = pairs_under_policy(mdp, pi);
   return distance(projected_fixed_point(basis, stationary(pairs), pairs, mdp.R, mdp.gamma), x);
 }
@@ -367,7 +357,7 @@ TEST(MdpGenerators, PerturbationIsRelativeAndBounded) {
 TEST(MdpGenerators, DirichletHasItsMoments) {
   const Numbers P = dirichlet_kernel({11, 0, 0}, 0, 4000, 5, .3);
   const double second = .16 / 2.5 + .04;
-  EXPECT_NEAR(vec(P).squaredNorm() / 20'000, second, 4.5 * .00056);
+  EXPECT_NEAR(squared_norm(P) / 20'000, second, 4.5 * .00056);
   // One entry by hand: it is gamma_p_inv of its own uniform, over the row's sum.
   double sum = 0;
   for (std::uint32_t i = 0; i < 5; ++i)
@@ -378,7 +368,8 @@ TEST(MdpGenerators, DirichletHasItsMoments) {
 
 TEST(MdpGenerators, FeaturesHaveLengthOne) {
   const Basis basis = random_basis({5, 2, 0}, 50, 20);
-  for (int r = 0; r < 50; ++r) EXPECT_NEAR(mat(basis.phi, 50).row(r).norm(), 1, 1e-15);
+  const Matrix phi = mat(basis.phi, 50);
+  for (std::size_t r = 0; r < 50; ++r) EXPECT_NEAR(norm(phi.row(r)), 1, 1e-15);
   EXPECT_EQ(basis.phi, random_basis({5, 2, 0}, 50, 20).phi);
   EXPECT_NE(basis.phi, random_basis({5, 3, 0}, 50, 20).phi);
 }

@@ -1,10 +1,10 @@
 // What the tests of problems share: a block's rows, seen lane by lane.
 #pragma once
 
-#include <Eigen/Dense>
-#include <vector>
+#include <gtest/gtest.h>
 
 #include "affpcl/math/blocks.h"
+#include "tests/algebra.h"
 
 namespace affpcl {
 
@@ -13,21 +13,25 @@ struct BlockRows {  // rows x 64 numbers
   Out out() const { return {data.data(), rows}; }
   In in() const { return out(); }
   double operator()(int r, int l) const { return out().row(r)[l]; }
-  Eigen::VectorXd lane(int l) const {
-    Eigen::VectorXd v(rows);
-    for (int r = 0; r < rows; ++r) v(r) = in().at(r, l);
+  Vector lane(int l) const {
+    Vector v;
+    for (int r = 0; r < rows; ++r) v.push_back(in().at(r, l));
     return v;
   }
-  void set(int l, const Eigen::VectorXd& v) const {
-    for (int r = 0; r < rows; ++r) out().row(r)[l] = v(r);
+  void set(int l, const Vector& v) const {
+    for (int r = 0; r < rows; ++r) out().row(r)[l] = v[static_cast<std::size_t>(r)];
   }
   int rows;
   Buffer data;
 };
 
-inline In shared(const Eigen::VectorXd& v) { return {v.data(), static_cast<int>(v.size()), 1}; }
-inline Eigen::VectorXd vector(const std::vector<double>& v) {
-  return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
+inline In shared(const Vector& v) { return {v.data(), static_cast<int>(v.size()), 1}; }
+
+// |got - want| is at most `relative` of 1 + |want|.
+inline void expect_near(const Vector& got, const Vector& want, double relative) {
+  ASSERT_EQ(got.size(), want.size());
+  EXPECT_LE(norm(got - want), relative * (1 + norm(want)))
+      << ::testing::PrintToString(got) << " instead of " << ::testing::PrintToString(want);
 }
 
 }  // namespace affpcl

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
 
 #include "affpcl/base/error.h"
@@ -12,7 +11,6 @@
 namespace affpcl {
 namespace {
 
-using Vector = Eigen::VectorXd;
 using Numbers = std::vector<double>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -28,12 +26,10 @@ constexpr Sarsa::Config kSmall{.agents = 3,
 constexpr int kS = 4, kA = 3, kD = 5;
 constexpr Lanes kAll{0, 3};
 
-Vector phi(const Sarsa& p, int cell) {
-  return Eigen::Map<const Vector>(p.features().data() + static_cast<std::ptrdiff_t>(cell) * kD, kD);
-}
+Vector phi(const Sarsa& p, int cell) { return part(p.features(), at(cell * kD), kD); }
 Numbers values(const Sarsa& p, const Vector& x) {
   Numbers q;
-  for (int c = 0; c < kS * kA; ++c) q.push_back(phi(p, c).dot(x));
+  for (int c = 0; c < kS * kA; ++c) q.push_back(dot(phi(p, c), x));
   return q;
 }
 Numbers policy(const Sarsa& p, const Vector& x) {
@@ -53,8 +49,8 @@ BlockRows some_x(double scale = 1) {
   return x;
 }
 Vector solution(const Sarsa& p, int i) {
-  Vector x(kD);
-  for (int r = 0; r < kD; ++r) x(r) = p.truth()->x.block(0)[{0, kD}].row(r)[i];
+  Vector x;
+  for (int r = 0; r < kD; ++r) x.push_back(p.truth()->x.block(0)[{0, kD}].row(r)[i]);
   return x;
 }
 
@@ -70,10 +66,9 @@ TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
       EXPECT_EQ(now(0, l), before(2, l));
       const int cell = static_cast<int>(before(0, l)) * kA + static_cast<int>(before(1, l));
       const int next = static_cast<int>(now(0, l)) * kA + static_cast<int>(now(1, l));
-      const Vector want =
-          phi(p, cell) * (phi(p, cell) - kSmall.gamma * phi(p, next)).dot(x.lane(l));
-      EXPECT_LT((Ax.lane(l) - want).norm(), 1e-14);
-      EXPECT_LT((b.lane(l) - phi(p, cell) * p.mdp(l).R[at(cell)]).norm(), 1e-15);
+      const Vector want = phi(p, cell) * dot(phi(p, cell) - kSmall.gamma * phi(p, next), x.lane(l));
+      EXPECT_LT(norm(Ax.lane(l) - want), 1e-14);
+      EXPECT_LT(norm(b.lane(l) - phi(p, cell) * p.mdp(l).R[at(cell)]), 1e-15);
     }
     p.apply(kAll, now.out(), x.out(), Ax.out());
     p.objective(kAll, now.out(), b.out());
@@ -86,19 +81,17 @@ TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
   const Sarsa p(kSmall, 1, 0);
   BlockRows s(5);
   const BlockRows Ax(kD);
-  const Numbers xc = {3, -2, 1, 4, -3};
-  const Vector x = Eigen::Map<const Vector>(xc.data(), kD);
-  const Numbers pi = policy(p, x);
+  const Numbers x = {3, -2, 1, 4, -3}, pi = policy(p, x);
   for (double u : {0.01, 0.2, 0.4, 0.6, 0.8, 0.99}) {
     for (int l = 0; l < 3; ++l) s.out().row(0)[l] = 1, s.out().row(1)[l] = 2, s.out().row(2)[l] = l;
     for (int l = 0; l < 3; ++l) s.out().row(3)[l] = u;
-    p.apply(kAll, s.out(), {xc.data(), kD, 1}, Ax.out());
+    p.apply(kAll, s.out(), {x.data(), kD, 1}, Ax.out());
     for (int o = 0; o < 3; ++o) {
       int a = 0;
       for (double sum = pi[at(o * kA)]; u >= sum; sum += pi[at(o * kA + a)]) ++a;
       const int cell = 1 * kA + 2;
-      const double gap = (phi(p, cell) - kSmall.gamma * phi(p, o * kA + a)).dot(x);
-      EXPECT_LT((Ax.lane(o) - phi(p, cell) * gap).norm(), 1e-14);
+      const double gap = dot(phi(p, cell) - kSmall.gamma * phi(p, o * kA + a), x);
+      EXPECT_LT(norm(Ax.lane(o) - phi(p, cell) * gap), 1e-14);
     }
   }
 }
@@ -150,13 +143,13 @@ TEST(Sarsa, CountedOccupancyIsVisitsTimesThePolicy) {
 // x.
 Vector direction(const Sarsa& p, int i, const Vector& acting, const Vector& x) {
   const Numbers law = visited(p.mdp(i), policy(p, acting)), pi = policy(p, x);
-  Vector sum = Vector::Zero(kD);
+  Vector sum(kD);
   for (int c = 0; c < kS * kA; ++c) {
-    double gap = phi(p, c).dot(x) - p.mdp(i).R[at(c)];
+    double gap = dot(phi(p, c), x) - p.mdp(i).R[at(c)];
     for (int next = 0; next < kS; ++next)
       for (int a = 0; a < kA; ++a)
         gap -= kSmall.gamma * p.mdp(i).P[at(c * kS + next)] * pi[at(next * kA + a)] *
-               phi(p, next * kA + a).dot(x);
+               dot(phi(p, next * kA + a), x);
     sum += law[at(c)] * gap * phi(p, c);
   }
   return sum;
@@ -164,15 +157,15 @@ Vector direction(const Sarsa& p, int i, const Vector& acting, const Vector& x) {
 
 TEST(Sarsa, TruthsSolveTheirEquations) {
   const Sarsa p(kSmall, 3, 0);
-  const Vector xc = Eigen::Map<const Vector>(p.truth()->xc.data(), kD);
-  Vector centre = Vector::Zero(kD);
+  const Vector xc = p.truth()->xc;
+  Vector centre(kD);
   for (int i = 0; i < 3; ++i) {
     const Vector x = solution(p, i);
-    EXPECT_LT(direction(p, i, x, x).norm(), 1e-11);
+    EXPECT_LT(norm(direction(p, i, x, x)), 1e-11);
     centre += direction(p, i, x, xc) / 3;
   }
-  EXPECT_LT(centre.norm(), 1e-11);
-  EXPECT_GT((xc - solution(p, 1)).norm(), 0.01);
+  EXPECT_LT(norm(centre), 1e-11);
+  EXPECT_GT(norm(xc - solution(p, 1)), 0.01);
 }
 
 TEST(Sarsa, ThreeErrors) {
@@ -196,9 +189,8 @@ TEST(Sarsa, ThreeErrors) {
     const Numbers own = values(fp, x.lane(l));
     for (std::size_t c = 0; c < own.size(); ++c)
       to_star += (own[c] - best[c]) * (own[c] - best[c]) / static_cast<double>(own.size());
-    EXPECT_NEAR(rows(0, l), (x.lane(l) - solution(fp, l)).squaredNorm(), 1e-12);
-    EXPECT_NEAR(rows(1, l),
-                (x.lane(l) - Eigen::Map<const Vector>(theta_q.data(), kD)).squaredNorm(), 1e-10);
+    EXPECT_NEAR(rows(0, l), squared_norm(x.lane(l) - solution(fp, l)), 1e-12);
+    EXPECT_NEAR(rows(1, l), squared_norm(x.lane(l) - theta_q), 1e-10);
     EXPECT_NEAR(rows(2, l), to_star, 1e-11);
   }
   int row = 0;
@@ -216,7 +208,7 @@ TEST(Sarsa, AgentsAreAlikeAtLevelZero) {
   for (int i = 1; i < 3; ++i) {
     EXPECT_EQ(p.mdp(i).P, p.mdp(0).P);
     EXPECT_EQ(p.mdp(i).R, p.mdp(0).R);
-    EXPECT_LT((solution(p, i) - Eigen::Map<const Vector>(p.truth()->xc.data(), kD)).norm(), 1e-11);
+    EXPECT_LT(norm(solution(p, i) - p.truth()->xc), 1e-11);
   }
 }
 

@@ -3,29 +3,24 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
 #include <map>
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/mdp.h"
+#include "tests/algebra.h"
 
 namespace affpcl {
 namespace {
 
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-Vector phi(const Td& td, int o, int d) {
-  return Eigen::Map<const Vector>(td.features().data() + static_cast<std::ptrdiff_t>(o) * d, d);
-}
+Vector phi(const Td& td, int o, int d) { return part(td.features(), at(o * d), at(d)); }
 
 Vector truth(const Td& td, std::int64_t i, int d) {
-  Vector x(d);
+  Vector x;
   for (int r = 0; r < d; ++r)
-    x(r) = td.truth()->x.block(i / kLanes)[{0, d}].row(r)[static_cast<int>(i % kLanes)];
+    x.push_back(td.truth()->x.block(i / kLanes)[{0, d}].row(r)[static_cast<int>(i % kLanes)]);
   return x;
 }
 
@@ -45,7 +40,7 @@ TEST(Td, TruthIsTheProjectedFixedPoint) {
           for (int next = 0; next < S; ++next)
             r[at(o)] += chain.P[at(o * S + next)] * td.reward(i, o, next);
         const std::vector<double> want = projected_fixed_point(basis, pi, chain, r, config.gamma);
-        for (int k = 0; k < d; ++k) EXPECT_NEAR(truth(td, i, d)(k), want[at(k)], 1e-11);
+        for (int k = 0; k < d; ++k) EXPECT_NEAR(truth(td, i, d)[at(k)], want[at(k)], 1e-11);
       }
     }
 }
@@ -54,30 +49,28 @@ TEST(Td, TruthIsTheProjectedFixedPoint) {
 TEST(Td, CentralTruthSolvesTheMeanSystem) {
   const Td td({.agents = 4, .delta_env = 1, .delta_obj = 1}, 5, 0);
   const int d = 4, S = 10;
-  Vector rest = Vector::Zero(d), objective = Vector::Zero(d);
-  const Vector xc = Eigen::Map<const Vector>(td.truth()->xc.data(), d),
-               thetac = Eigen::Map<const Vector>(td.truth()->thetac.data(), d);
+  Vector rest(d), objective = Vector(d);
+  const Vector xc = td.truth()->xc, thetac = td.truth()->thetac;
   for (std::int64_t i = 0; i < 4; ++i)
     for (int o = 0; o < S; ++o)
       for (int next = 0; next < S; ++next) {
         const double p = td.stationary(i, o) * td.kernel(i)[at(o * S + next)] / 4;
         const Vector here = phi(td, o, d), there = phi(td, next, d), c = (here + 0.5 * there) / 1.5;
         const double r = td.reward(i, o, next);
-        rest += p * here * ((here - 0.5 * there).dot(xc) - r);
-        objective += p * c * (c.dot(thetac) - r);
+        rest += p * (dot(here - 0.5 * there, xc) - r) * here;
+        objective += p * (dot(c, thetac) - r) * c;
       }
-  EXPECT_LT(rest.norm(), 1e-13);
-  EXPECT_LT(objective.norm(), 1e-13);
+  EXPECT_LT(norm(rest), 1e-13);
+  EXPECT_LT(norm(objective), 1e-13);
 }
 
 TEST(Td, RewardsAreLinearInTheTransitionsFeatures) {
   const Td td({.agents = 3, .delta_obj = 0.4}, 6, 0);
   for (std::int64_t i = 0; i < 3; ++i) {
-    const std::vector<double> theta = td.theta(i);
-    const Vector t = Eigen::Map<const Vector>(theta.data(), 4);
-    EXPECT_NEAR(td.reward(i, 2, 7), t.dot(phi(td, 2, 4) + 0.5 * phi(td, 7, 4)) / 1.5, 1e-15);
-    const std::vector<double> base = td.theta(0);  // the first agent is the base
-    EXPECT_NEAR((t - Eigen::Map<const Vector>(base.data(), 4)).norm(), i == 0 ? 0 : 0.4, 1e-14);
+    const Vector t = td.theta(i);
+    EXPECT_NEAR(td.reward(i, 2, 7), dot(t, phi(td, 2, 4) + 0.5 * phi(td, 7, 4)) / 1.5, 1e-15);
+    // The first agent is the base.
+    EXPECT_NEAR(norm(t - td.theta(0)), i == 0 ? 0 : 0.4, 1e-14);
   }
 }
 
@@ -102,19 +95,19 @@ int chains_beyond_the_bound_on_nu(int S, int d) {
     const Td td(config, 11, replicate);
     const std::vector<double> lambda = monotonicity(td).agents;
     for (std::int64_t i = 0; i < config.agents; ++i) {
-      Matrix covariance = Matrix::Zero(d, d), Abar = Matrix::Zero(d, d), Dbar = Matrix::Zero(d, d);
+      Matrix covariance(at(d), at(d)), Abar = covariance, Dbar = covariance;
       for (int o = 0; o < S; ++o) {
-        covariance += td.stationary(i, o) * phi(td, o, d) * phi(td, o, d).transpose();
+        covariance += td.stationary(i, o) * outer(phi(td, o, d), phi(td, o, d));
         for (int next = 0; next < S; ++next) {
           const double p = td.probability(i, o * S + next);
           const Vector v = phi(td, o, d) - config.gamma * phi(td, next, d);
-          Abar += p * phi(td, o, d) * v.transpose();
-          Dbar += p * phi(td, o, d).norm() * v * v.transpose() / v.norm();  // sqrt(A'A)
+          Abar += p * outer(phi(td, o, d), v);
+          Dbar += p * norm(phi(td, o, d)) / norm(v) * outer(v, v);  // sqrt(A'A)
         }
       }
-      const double least = Eigen::SelfAdjointEigenSolver<Matrix>(covariance).eigenvalues()(0);
+      const double least = symmetric_eigenvalues(covariance)[0];
       EXPECT_GE(lambda[at(i)], (1 - config.gamma) * least - 1e-14);
-      const double nu = (Dbar * Abar.inverse()).operatorNorm();
+      const double nu = operator_norm(Dbar * inverse(Abar));
       beyond += nu > (1 + config.gamma) / (1 - config.gamma);
     }
   }

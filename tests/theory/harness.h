@@ -3,10 +3,9 @@
 // states (each_joint_state) that turns an expectation into arithmetic.
 //
 // Nothing here asks the code under test for a number that it is then compared with: Exact computes
-// its means and solutions with Eigen from the arrays of the FiniteSystem.
+// its means and solutions from the arrays of the FiniteSystem.
 #pragma once
 
-#include <Eigen/Dense>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -20,11 +19,9 @@
 #include "affpcl/algorithm/independent.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
+#include "tests/algebra.h"
 
 namespace affpcl::testing {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
 
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -40,21 +37,20 @@ class Dice {
     return r * std::cos(2 * std::numbers::pi * uniform());
   }
   Vector vector(int d, double scale = 1) {
-    Vector v(d);
-    for (int r = 0; r < d; ++r) v(r) = scale * normal();
+    Vector v;
+    for (int r = 0; r < d; ++r) v.push_back(scale * normal());
     return v;
   }
   Matrix matrix(int rows, int cols) {
-    Matrix m(rows, cols);
-    for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < cols; ++c) m(r, c) = normal();
+    Matrix m(at(rows), at(cols));
+    for (double& entry : m.all()) entry = normal();
     return m;
   }
   // Positive weights that sum to one; a larger power makes some of them small.
   Vector law(int states, double power = 1) {
-    Vector q(states);
-    for (int s = 0; s < states; ++s) q(s) = std::pow(-std::log(uniform()), power);
-    return q / q.sum();
+    Vector q;
+    for (int s = 0; s < states; ++s) q.push_back(std::pow(-std::log(uniform()), power));
+    return q / sum(q);
   }
 
  private:
@@ -68,18 +64,8 @@ class Dice {
 };
 
 inline void append(std::vector<double>& to, const Vector& v) {
-  to.insert(to.end(), v.data(), v.data() + v.size());
+  to.insert(to.end(), v.begin(), v.end());
 }
-inline void append_rows(std::vector<double>& to, const Matrix& m) {
-  for (int r = 0; r < m.rows(); ++r)
-    for (int c = 0; c < m.cols(); ++c) to.push_back(m(r, c));
-}
-
-inline double smallest_symmetric(const Matrix& m) {
-  return Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (m + m.transpose()), Eigen::EigenvaluesOnly)
-      .eigenvalues()(0);
-}
-inline double norm(const Matrix& m) { return m.operatorNorm(); }
 
 // A system with everything different: A(s), Phi(s), mu^i, theta^i and all starts. A(s) and Phi(s)
 // are near the identity, so that eq:sys holds; |Phi(s)| <= 1.
@@ -94,12 +80,14 @@ inline FiniteSystem wild_system(Dice& dice, const Wild& w) {
   sys.d = w.d;
   sys.k = w.k;
   const auto around_identity = [&](int rows, int cols) {
-    const Matrix N = dice.matrix(rows, cols);
-    return Matrix(Matrix::Identity(rows, cols) + w.noise * N / norm(N));
+    Matrix N = dice.matrix(rows, cols);
+    N *= w.noise / operator_norm(N);
+    for (std::size_t r = 0; r < std::min(N.rows(), N.cols()); ++r) N(r, r) += 1;
+    return N;
   };
   for (int s = 0; s < w.states; ++s) {
-    append_rows(sys.A, around_identity(w.d, w.d));
-    append_rows(sys.Phi, around_identity(w.d, w.k) / (1 + w.noise));
+    append(sys.A, around_identity(w.d, w.d).all());
+    append(sys.Phi, around_identity(w.d, w.k).all() / (1 + w.noise));
   }
   for (int i = 0; i < w.agents; ++i) {
     append(sys.mu, dice.law(w.states));
@@ -128,38 +116,36 @@ struct Exact {
 
   explicit Exact(const FiniteSystem& sys)
       : n(static_cast<int>(sys.agents)), S(sys.states), d(sys.d), k(sys.k) {
-    using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    using Rows = Eigen::Map<const RowMajor>;
     for (int s = 0; s < S; ++s) {
-      A.emplace_back(Rows(sys.A.data() + s * d * d, d, d));
-      Phi.emplace_back(Rows(sys.Phi.data() + s * d * k, d, k));
+      A.emplace_back(MatrixView(sys.A.data() + s * d * d, at(d), at(d)));
+      Phi.emplace_back(MatrixView(sys.Phi.data() + s * d * k, at(d), at(k)));
     }
-    mu = Rows(sys.mu.data(), n, S);
-    mu0 = mu.colwise().mean();
-    A0 = Matrix::Zero(d, d);
-    Phi0 = Matrix::Zero(d, k);
-    b0 = Vector::Zero(d);
+    mu = MatrixView(sys.mu.data(), at(n), at(S));
+    mu0 = column_sums(mu) / n;
+    A0 = Matrix(at(d), at(d));
+    Phi0 = Matrix(at(d), at(k));
+    b0 = Vector(at(d));
     b.resize(at(n));
     for (int i = 0; i < n; ++i) {
-      if (sys.b.empty()) theta.emplace_back(Eigen::Map<const Vector>(sys.theta.data() + i * k, k));
-      Matrix Ai = Matrix::Zero(d, d), Pi = Matrix::Zero(d, k);
-      Vector bi = Vector::Zero(d);
+      if (sys.b.empty()) theta.push_back(part(sys.theta, at(i * k), at(k)));
+      Matrix Ai(at(d), at(d)), Pi(at(d), at(k));
+      Vector bi(at(d));
       for (int s = 0; s < S; ++s) {
-        b[at(i)].push_back(
-            sys.b.empty() ? Vector(Phi[at(s)] * theta.back())
-                          : Vector(Eigen::Map<const Vector>(sys.b.data() + (i * S + s) * d, d)));
-        Ai += mu(i, s) * A[at(s)];
-        Pi += mu(i, s) * Phi[at(s)];
-        bi += mu(i, s) * b[at(i)].back();
+        b[at(i)].push_back(sys.b.empty() ? Phi[at(s)] * theta.back()
+                                         : part(sys.b, at((i * S + s) * d), at(d)));
+        Ai += law(i, s) * A[at(s)];
+        Pi += law(i, s) * Phi[at(s)];
+        bi += law(i, s) * b[at(i)].back();
       }
-      x.push_back(Ai.partialPivLu().solve(bi));
+      x.push_back(solve(Ai, bi));
       A0 += Ai / n, Phi0 += Pi / n, b0 += bi / n;
       Abar.push_back(Ai), Phibar.push_back(Pi), bbar.push_back(bi);
     }
-    xc = A0.partialPivLu().solve(b0);
-    if (k == d) thetac = Phi0.partialPivLu().solve(b0);
+    xc = solve(A0, b0);
+    if (k == d) thetac = solve(Phi0, b0);
   }
-  double rho(int i, int s) const { return mu(i, s) == 0 ? 0 : mu(i, s) / mu0(s); }
+  double law(int i, int s) const { return mu(at(i), at(s)); }
+  double rho(int i, int s) const { return law(i, s) == 0 ? 0 : law(i, s) / mu0[at(s)]; }
 };
 
 // A method with its step sizes. The three modules step differently, so that none can stand in for
@@ -224,16 +210,15 @@ struct Iterates {  // where a method stands
   std::vector<Vector> x;
   Vector xc, thetac;  // empty where it has none
 };
-inline Vector column(In in) { return Eigen::Map<const Vector>(in.p, in.rows); }
 inline Iterates iterates(const Run& run, std::size_t method, std::int64_t agents) {
   Iterates now;
   for (std::int64_t i = 0; i < agents; ++i) {
-    Vector x(run.dimension());
-    for (int r = 0; r < run.dimension(); ++r) x(r) = run.solution(method, i, r);
-    now.x.push_back(x);
+    now.x.emplace_back();
+    for (int r = 0; r < run.dimension(); ++r) now.x.back().push_back(run.solution(method, i, r));
   }
-  now.xc = column(run.central_x(method));
-  now.thetac = column(run.central_theta(method));
+  const In xc = run.central_x(method), thetac = run.central_theta(method);
+  now.xc = numbers(xc.p, at(xc.rows));
+  now.thetac = numbers(thetac.p, at(thetac.rows));
   return now;
 }
 
@@ -287,7 +272,7 @@ void each_joint_state(const Exact& e, int samples, F f) {
   while (true) {
     double p = 1;
     for (int i = 0; i < e.n; ++i)
-      for (int t = 0; t < samples; ++t) p *= e.mu(i, states[at(i * samples + t)]);
+      for (int t = 0; t < samples; ++t) p *= e.law(i, states[at(i * samples + t)]);
     f(std::as_const(states), p);
     std::size_t digit = 0;
     while (digit < states.size() && ++states[digit] == e.S) states[digit++] = 0;
@@ -316,8 +301,7 @@ inline std::vector<int> random_states(Dice& dice, const FiniteSystem& sys, int s
 }
 
 inline double distance(const Vector& a, const Vector& b) {
-  return a.size() == b.size() ? (a - b).lpNorm<Eigen::Infinity>()
-                              : std::numeric_limits<double>::infinity();
+  return a.size() == b.size() ? largest(a - b) : std::numeric_limits<double>::infinity();
 }
 // The largest difference between two methods' iterates; the centre only if both have one.
 inline double distance(const std::vector<Vector>& a, const std::vector<Vector>& b) {

@@ -28,12 +28,11 @@ class Started final : public Problem {
     of_.coe(lanes, s, b, theta, bhat, g);
   }
   const Densities* densities() const override { return of_.densities(); }
-  std::vector<double> start_x(std::int64_t) const override { return numbers(x_); }
-  std::vector<double> start_xc() const override { return numbers(xc_); }
-  std::vector<double> start_thetac() const override { return numbers(thetac_); }
+  std::vector<double> start_x(std::int64_t) const override { return x_; }
+  std::vector<double> start_xc() const override { return xc_; }
+  std::vector<double> start_thetac() const override { return thetac_; }
 
  private:
-  static std::vector<double> numbers(const Vector& v) { return {v.data(), v.data() + v.size()}; }
   const Problem& of_;
   Vector x_, xc_, thetac_;
 };
@@ -55,18 +54,18 @@ class Pair {
     double most = 0;
     each_round([&](const Iterates& a, const Iterates& b) {
       most = std::max(most, distance(a.x, b.x));
-      moved_ = std::max(moved_, a.x[0].norm());
+      moved_ = std::max(moved_, norm(a.x[0]));
     });
     return most;
   }
   bool same_bits() {
     bool same = true;
     each_round([&](const Iterates& a, const Iterates& b) {
-      moved_ = std::max(moved_, a.x[0].norm());
+      moved_ = std::max(moved_, norm(a.x[0]));
       for (std::size_t i = 0; i < a.x.size(); ++i)
-        for (int r = 0; r < a.x[i].size(); ++r)
+        for (std::size_t r = 0; r < a.x[i].size(); ++r)
           same = same &&
-                 std::bit_cast<std::uint64_t>(a.x[i](r)) == std::bit_cast<std::uint64_t>(b.x[i](r));
+                 std::bit_cast<std::uint64_t>(a.x[i][r]) == std::bit_cast<std::uint64_t>(b.x[i][r]);
     });
     return same;
   }
@@ -151,8 +150,7 @@ TEST(IdentityIndependent, CentreHeldAtZero) {
 TEST(IdentityFedAvg, HomogeneousGaussianAgents) {
   for (std::int64_t agents : {2, 20, 70}) {
     const Gaussian problem = gaussian(agents, 0);
-    const std::vector<double> th = problem.theta(0);
-    const Vector theta = Eigen::Map<const Vector>(th.data(), 5), x = Vector::Constant(5, 0.2);
+    const Vector theta = problem.theta(0), x(5, 0.2);
     const Started started(problem, x, x, theta);
     for (const auto central :
          {AffPcl::Central::kOwn, AffPcl::Central::kEstimated, AffPcl::Central::kAverage}) {
@@ -288,10 +286,10 @@ TEST(IdentityPermutation, AgentsRenumbered) {
       SCOPED_TRACE(name_of(plan));
       const Iterates a = Game(sys, states, plan.affpcl()).end(),
                      b = Game(other, reordered, plan.affpcl()).end();
-      const double scale = std::max(1.0, a.xc.norm());
+      const double scale = std::max(1.0, norm(a.xc));
       for (int i = 0; i < n; ++i)
         EXPECT_LT(distance(a.x[at(i)], b.x[at(to[at(i)])]),
-                  kExact * std::max(scale, a.x[at(i)].norm()));
+                  kExact * std::max(scale, norm(a.x[at(i)])));
       EXPECT_LT(distance(a.xc, b.xc), kExact * scale);
     }
   }
@@ -332,7 +330,7 @@ TEST(IdentitySteps, AgentSpecific) {
   EXPECT_EQ(distance(common.x[3], mixed.x[3]), 0);
   EXPECT_EQ(distance(common.xc, mixed.xc), 0);
   EXPECT_EQ(distance(common.thetac, mixed.thetac), 0);
-  EXPECT_EQ(distance(mixed.x[2], Eigen::Map<const Vector>(sys.x0.data() + 4, 2)), 0);
+  EXPECT_EQ(distance(mixed.x[2], part(sys.x0, 4, 2)), 0);
   EXPECT_GT(distance(common.x[1], mixed.x[1]), 1e-3);
   const Plan half{.agent = 0.25};
   EXPECT_EQ(distance(mixed.x[1], Game(sys, states, half.affpcl()).end().x[1]), 0);
@@ -348,7 +346,7 @@ void expect_mean(const Plan& plan) {
   Game game(sys, random_states(dice, sys, 30), plan.affpcl());
   for (int t = 0; t <= 30; t += 3) {
     const Iterates now = game.after(t);
-    Vector mean = Vector::Zero(sys.d);
+    Vector mean(at(sys.d));
     for (const Vector& x : now.x) mean += x / 5;
     ASSERT_LT(distance(now.xc, mean), kExact);
   }
@@ -378,11 +376,11 @@ TEST(IdentityTruth, FiniteSystem) {
     const Truth& truth = *problem.truth();
     for (int i = 0; i < agents; ++i) {
       const Out x = truth.x.block(i / kLanes)[{0, 3}];
-      for (int r = 0; r < 3; ++r) EXPECT_NEAR(x.row(r)[i % kLanes], e.x[at(i)](r), 1e-11);
+      for (int r = 0; r < 3; ++r) EXPECT_NEAR(x.row(r)[i % kLanes], e.x[at(i)][at(r)], 1e-11);
     }
     for (int r = 0; r < 3; ++r) {
-      EXPECT_NEAR(truth.xc[at(r)], e.xc(r), 1e-11);
-      EXPECT_NEAR(truth.thetac[at(r)], e.thetac(r), 1e-11);
+      EXPECT_NEAR(truth.xc[at(r)], e.xc[at(r)], 1e-11);
+      EXPECT_NEAR(truth.thetac[at(r)], e.thetac[at(r)], 1e-11);
     }
     const Monotonicity m = monotonicity(problem);
     for (int i = 0; i < agents; ++i)

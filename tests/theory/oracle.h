@@ -23,11 +23,11 @@ inline World finite_world(const FiniteSystem& sys, const std::vector<int>& state
   return [e, states](int agent, int index) {
     const std::size_t per_agent = states.size() / at(e->n);
     const int s = states[at(agent) * per_agent + at(index)];
-    Sample sample{e->A[at(s)],        e->Phi[at(s)], e->b[at(agent)][at(s)],
-                  Vector::Zero(e->d), Vector(e->n),  s};
+    Sample sample{e->A[at(s)],      e->Phi[at(s)],    e->b[at(agent)][at(s)],
+                  Vector(at(e->d)), Vector(at(e->n)), s};
     for (int i = 0; i < e->n; ++i) {
       sample.b0 += e->b[at(i)][at(s)] / e->n;
-      sample.rho(i) = e->rho(i, s);
+      sample.rho[at(i)] = e->rho(i, s);
     }
     return sample;
   };
@@ -46,7 +46,7 @@ class Oracle {
 
   void round(int steps) {
     const auto n = static_cast<int>(now_.x.size());
-    const int m = plan_.batch, d = static_cast<int>(now_.xc.size());
+    const int m = plan_.batch;
     // samples[j][k][q], drawn by agent j for its local step k
     std::vector<std::vector<std::vector<Sample>>> samples(at(n));
     for (int j = 0; j < n; ++j)
@@ -62,33 +62,33 @@ class Oracle {
 
     Iterates next = now_;
     for (int i = 0; i < n; ++i) {
-      Vector rg = Vector::Zero(d);
+      Vector rg(now_.xc.size());
       for (int j = 0; j < n; ++j)
         for (int k = 0; k < steps; ++k)
           for (const Sample& s : samples[at(j)][at(k)])
-            rg += (client || !exact ? 1 : s.rho(i)) * central_residual(s) / (n * steps * m);
+            rg += (client || !exact ? 1 : s.rho[at(i)]) * central_residual(s) / (n * steps * m);
       for (int k = 0; k < steps; ++k) {
         Vector g = rg;
         for (const Sample& s : samples[at(i)][at(k)])
-          g +=
-              (s.A * next.x[at(i)] - s.b - central_residual(s) / (client && exact ? s.rho(i) : 1)) /
-              m;
+          g += (s.A * next.x[at(i)] - s.b -
+                central_residual(s) / (client && exact ? s.rho[at(i)] : 1)) /
+               m;
         next.x[at(i)] -= agent_step(i, time_ + k) * g;
       }
     }
 
-    next.xc.setZero(), next.thetac.setZero();
+    next.xc *= 0, next.thetac *= 0;
     for (int j = 0; j < n; ++j) {
       Vector xc = now_.xc, thetac = now_.thetac;
       for (int k = 0; k < steps; ++k) {
-        Vector gx = Vector::Zero(xc.size()), gtheta = Vector::Zero(thetac.size());
+        Vector gx(xc.size()), gtheta(thetac.size());
         for (const Sample& s : samples[at(j)][at(k)]) {
           const bool own = plan_.config.central == AffPcl::Central::kOwn;
           gx += (s.A * xc - (own ? s.b : bhat(s, thetac))) / m;
           if (thetac.size() == 0 || solves()) continue;
           const Vector residual = s.Phi * thetac - s.b;
           const bool square = s.Phi.rows() == s.Phi.cols();
-          gtheta += (square ? residual : Vector(s.Phi.transpose() * residual)) / m;
+          gtheta += (square ? residual : transpose(s.Phi) * residual) / m;
         }
         xc -= step_.central.at(time_ + k) * gx;
         thetac -= step_.objective.at(time_ + k) * gtheta;
@@ -102,7 +102,7 @@ class Oracle {
     for (const auto& agent : samples)
       for (const auto& batch : agent)
         for (const Sample& s : batch) {
-          if (at(s.cell) >= seen_.size()) seen_.resize(at(s.cell) + 1, {Vector::Zero(d), 0});
+          if (at(s.cell) >= seen_.size()) seen_.resize(at(s.cell) + 1, {Vector(s.b.size()), 0});
           seen_[at(s.cell)].first += s.b;
           seen_[at(s.cell)].second += 1;
         }
@@ -119,15 +119,17 @@ class Oracle {
       for (const auto& batch : agent)
         for (const Sample& s : batch) {
           const bool square = s.Phi.rows() == s.Phi.cols();
-          const Matrix M = square ? s.Phi : Matrix(s.Phi.transpose() * s.Phi);
-          const Vector v = square ? s.b : Vector(s.Phi.transpose() * s.b);
-          M_ = M_.size() == 0 ? M : Matrix(M_ + M);
-          v_ = v_.size() == 0 ? v : Vector(v_ + v);
+          M_ = M_.rows() == 0 ? M_of(s) : M_ + M_of(s);
+          const Vector v = square ? s.b : transpose(s.Phi) * s.b;
+          v_ = v_.empty() ? v : v_ + v;
         }
-    return M_.completeOrthogonalDecomposition().solve(v_);
+    return solve_least_norm(M_, v_);
+  }
+  static Matrix M_of(const Sample& s) {
+    return s.Phi.rows() == s.Phi.cols() ? s.Phi : transpose(s.Phi) * s.Phi;
   }
   static Vector mean(const std::vector<Vector>& x) {
-    Vector sum = Vector::Zero(x[0].size());
+    Vector sum(x[0].size());
     for (const Vector& v : x) sum += v / static_cast<double>(x.size());
     return sum;
   }
@@ -142,8 +144,7 @@ class Oracle {
       case AffPcl::Objective::kTabular:
         break;
     }
-    if (at(s.cell) >= seen_.size() || seen_[at(s.cell)].second == 0)
-      return Vector::Zero(s.b.size());
+    if (at(s.cell) >= seen_.size() || seen_[at(s.cell)].second == 0) return Vector(s.b.size());
     return seen_[at(s.cell)].first / seen_[at(s.cell)].second;
   }
   double agent_step(int i, int t) const {

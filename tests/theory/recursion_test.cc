@@ -13,26 +13,24 @@ class Recursion {
  public:
   Recursion(const FiniteSystem& sys, const Plan& plan)
       : e_(sys), own_(plan.config.central == AffPcl::Central::kOwn), step_(plan.steps()) {
-    z_ = Vector::Zero(e_.k + e_.d * (e_.n + 1) + 1);
-    z_.head(e_.k) = Eigen::Map<const Vector>(sys.thetac0.data(), e_.k);
-    z_.segment(e_.k, e_.d) = Eigen::Map<const Vector>(sys.xc0.data(), e_.d);
-    z_.segment(e_.k + e_.d, e_.n * e_.d) = Eigen::Map<const Vector>(sys.x0.data(), e_.n * e_.d);
-    z_(z_.size() - 1) = 1;
-    M_ = z_ * z_.transpose();
+    z_ = stack({sys.thetac0, sys.xc0, sys.x0, {1}});
+    M_ = outer(z_, z_);
     each_joint_state(e_, 1, [&](const std::vector<int>& states, double p) {
       directions_.emplace_back(p, direction(states));
     });
   }
 
   Vector after_one(const std::vector<int>& states) const {
-    return z_ - steps(0).asDiagonal() * (direction(states) * z_);
+    return z_ - times(steps(0), direction(states) * z_);
   }
   void advance() {
-    Matrix next = Matrix::Zero(M_.rows(), M_.cols());
+    Matrix next(M_.rows(), M_.cols());
     const Vector alpha = steps(time_++);
     for (const auto& [p, g] : directions_) {
-      const Matrix T = Matrix::Identity(g.rows(), g.cols()) - alpha.asDiagonal() * g;
-      next += p * T * M_ * T.transpose();
+      Matrix T = Matrix::identity(g.rows());
+      for (std::size_t r = 0; r < T.rows(); ++r)
+        for (std::size_t c = 0; c < T.cols(); ++c) T(r, c) -= alpha[r] * g(r, c);
+      next += p * multiply(T * M_, transposed(T));
     }
     M_ = next;
   }
@@ -43,42 +41,44 @@ class Recursion {
  private:
   // The step size of every row of z.
   Vector steps(int t) const {
-    Vector alpha = Vector::Zero(z_.size());
-    alpha.head(e_.k).setConstant(step_.objective.at(t));
-    alpha.segment(e_.k, e_.d).setConstant(step_.central.at(t));
-    alpha.segment(e_.k + e_.d, e_.n * e_.d).setConstant(step_.agent.at(t));
-    return alpha;
+    const auto all = [](int count, double step) { return Vector(at(count), step); };
+    return stack({all(e_.k, step_.objective.at(t)),
+                  all(e_.d, step_.central.at(t)),
+                  all(e_.n * e_.d, step_.agent.at(t)),
+                  {0}});
   }
   // eq:obj-alg, eq:fl or CDL-2, eq:ker-het-pcl-alg at these states: all directions are this times
   // z.
   Matrix direction(const std::vector<int>& states) const {
-    const int n = e_.n, d = e_.d, k = e_.k, one = static_cast<int>(z_.size()) - 1;
-    Matrix g = Matrix::Zero(z_.size(), z_.size());
-    for (int j = 0; j < n; ++j) {
+    const std::size_t d = at(e_.d), k = at(e_.k), one = z_.size() - 1;
+    const double share = 1.0 / e_.n;
+    Matrix g(z_.size(), z_.size());
+    for (int j = 0; j < e_.n; ++j) {
       const Matrix &A = e_.A[at(states[at(j)])], &Phi = e_.Phi[at(states[at(j)])];
-      const Vector& b = e_.b[at(j)][at(states[at(j)])];
-      g.block(0, 0, k, k) += Phi / n;
-      g.block(0, one, k, 1) -= b / n;
-      g.block(k, k, d, d) += A / n;
-      if (own_) g.block(k, one, d, 1) -= b / n;
-      if (!own_) g.block(k, 0, d, k) -= Phi / n;
-      for (int i = 0; i < n; ++i) {
-        const int row = k + d + i * d;
-        const double w = e_.rho(i, states[at(j)]) / n - (i == j ? 1 : 0);  // of g^{c->j}
-        g.block(row, k, d, d) += w * A;
-        g.block(row, 0, d, k) -= w * Phi;
+      const Matrix b = MatrixView(e_.b[at(j)][at(states[at(j)])].data(), d, 1);
+      add_block(g, 0, 0, share, Phi);
+      add_block(g, 0, one, -share, b);
+      add_block(g, k, k, share, A);
+      if (own_) add_block(g, k, one, -share, b);
+      if (!own_) add_block(g, k, 0, -share, Phi);
+      for (int i = 0; i < e_.n; ++i) {
+        const std::size_t row = k + d + at(i) * d;
+        const double w = e_.rho(i, states[at(j)]) * share - (i == j ? 1 : 0);  // of g^{c->j}
+        add_block(g, row, k, w, A);
+        add_block(g, row, 0, -w, Phi);
         if (i != j) continue;
-        g.block(row, row, d, d) += A;
-        g.block(row, one, d, 1) -= b;
+        add_block(g, row, row, 1, A);
+        add_block(g, row, one, -1, b);
       }
     }
     return g;
   }
   // E|y - y_*|^2 of the part y of z that starts at `row`.
   double mse(int row, const Vector& star) const {
-    const auto m = star.size();
-    return M_.block(row, row, m, m).trace() - 2 * star.dot(M_.col(M_.cols() - 1).segment(row, m)) +
-           star.squaredNorm();
+    double error = squared_norm(star);
+    for (std::size_t r = 0; r < star.size(); ++r)
+      error += M_(at(row) + r, at(row) + r) - 2 * star[r] * M_(at(row) + r, M_.cols() - 1);
+    return error;
   }
   Exact e_;
   bool own_;
@@ -90,12 +90,9 @@ class Recursion {
 };
 
 Vector stacked(const Iterates& now) {
-  Vector z(now.thetac.size() + now.xc.size() * static_cast<int>(now.x.size() + 1) + 1);
-  z << now.thetac, now.xc, Vector::Zero(z.size() - now.thetac.size() - now.xc.size() - 1), 1;
-  for (std::size_t i = 0; i < now.x.size(); ++i)
-    z.segment(now.thetac.size() + now.xc.size() * static_cast<int>(i + 1), now.xc.size()) =
-        now.x[i];
-  return z;
+  Vector z = stack({now.thetac, now.xc});
+  for (const Vector& x : now.x) append(z, x);
+  return stack({z, {1}});
 }
 
 // CDL-1, CDL-2, and steps that shrink.
@@ -133,9 +130,9 @@ TEST(TheoryRecursion, TwoStepsByEnumeration) {
       double xc = 0, theta = 0;
       each_joint_state(e, 2, [&](const std::vector<int>& states, double p) {
         const Iterates end = Game(sys, states, plan.affpcl()).end();
-        for (std::size_t i = 0; i < x.size(); ++i) x[i] += p * (end.x[i] - e.x[i]).squaredNorm();
-        xc += p * (end.xc - e.xc).squaredNorm();
-        theta += p * (end.thetac - e.thetac).squaredNorm();
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += p * squared_norm(end.x[i] - e.x[i]);
+        xc += p * squared_norm(end.xc - e.xc);
+        theta += p * squared_norm(end.thetac - e.thetac);
       });
       Recursion recursion(sys, plan);
       recursion.advance(), recursion.advance();

@@ -107,36 +107,32 @@ World gaussian_world(const Gaussian& problem, const Key& key) {
     Key k = key;
     k.step = static_cast<std::uint32_t>(index);
     problem.draw({k, {}}, {lanes, nullptr}, s);
-    Vector state(d);
-    for (int r = 0; r < d; ++r) state(r) = s.row(r)[lane];
+    Vector state;
+    for (int r = 0; r < d; ++r) state.push_back(s.row(r)[lane]);
     // At s = 0 the matrices are A_base and Phi_base.
-    Matrix A(d, d), Phi(d, d);
-    for (int c = 0; c < d; ++c) {
-      const Vector unit = Vector::Unit(d, c);
-      problem.apply(lanes, zero, {unit.data(), d, 1}, y);
-      for (int r = 0; r < d; ++r) A(r, c) = y.row(r)[0];
-      problem.Phi(lanes, zero, {unit.data(), d, 1}, y);
-      for (int r = 0; r < d; ++r) Phi(r, c) = y.row(r)[0];
+    Matrix A(at(d), at(d)), Phi = A;
+    for (std::size_t c = 0; c < at(d); ++c) {
+      const Vector e = unit(at(d), c);
+      problem.apply(lanes, zero, {e.data(), d, 1}, y);
+      for (int r = 0; r < d; ++r) A(at(r), c) = y.row(r)[0];
+      problem.Phi(lanes, zero, {e.data(), d, 1}, y);
+      for (int r = 0; r < d; ++r) Phi(at(r), c) = y.row(r)[0];
     }
-    const Matrix I = Matrix::Identity(d, d), ss = state * state.transpose();
+    const Matrix I = Matrix::identity(at(d)), ss = outer(state, state);
     Sample sample;
     sample.A = (I + problem.config().eps_A * ss) * A;
     sample.Phi = (I + problem.config().eps_b * ss) * Phi;
-    const auto theta = [&](int i) {
-      const std::vector<double> th = problem.theta(i);
-      return Vector(Eigen::Map<const Vector>(th.data(), d));
-    };
-    sample.b = sample.Phi * theta(agent);
-    sample.b0 = Vector::Zero(d);
-    sample.rho = Vector(n);  // first the densities, then their ratio to the mixture
+    sample.b = sample.Phi * problem.theta(agent);
+    sample.b0 = Vector(at(d));  // and first the densities, then their ratio to the mixture
     for (int i = 0; i < n; ++i) {
-      sample.b0 += sample.Phi * theta(i) / n;
+      sample.b0 += sample.Phi * problem.theta(i) / n;
       double square = 0;
       for (int r = 0; r < d; ++r)
-        square += std::pow(state(r) - problem.mean(lanes_of(i / kLanes, n)).at(r, i % kLanes), 2);
-      sample.rho(i) = std::exp(-0.5 * square);
+        square +=
+            std::pow(state[at(r)] - problem.mean(lanes_of(i / kLanes, n)).at(r, i % kLanes), 2);
+      sample.rho.push_back(std::exp(-0.5 * square));
     }
-    sample.rho /= sample.rho.mean();
+    sample.rho /= sum(sample.rho) / n;
     return sample;
   };
 }

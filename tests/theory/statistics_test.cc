@@ -154,9 +154,9 @@ TEST(StatisticsAverage, DoesNotReachTheCentralSolution) {
         Tabular::generate({.agents = 10, .delta_env = 0.8, .delta_obj = 1.0}, 4, system),
         Tabular::Coe::kAuto);
     const Exact e(problem.system());
-    Vector average = Vector::Zero(e.d);
+    Vector average(at(e.d));
     for (const Vector& x : e.x) average += x / e.n;
-    const double floor = (average - e.xc).squaredNorm();
+    const double floor = squared_norm(average - e.xc);
     Plan own{.agent = 0.002, .central = 0.002, .objective = 0.002}, mean = own;
     mean.config.central = AffPcl::Central::kAverage;
     RunOptions options;
@@ -208,10 +208,10 @@ FiniteSystem around_the_centre(Dice& dice, int n) {
   }
   sys.x0.clear(), sys.xc0.clear(), sys.thetac0.clear();
   const Exact others(sys);  // theta^1 is still arbitrary: solve for the one that is theta^c_*
-  Vector sum = Vector::Zero(2);
+  Vector sum(2);
   for (int i = 1; i < n; ++i) sum += others.bbar[at(i)] / (n - 1);
-  const Vector theta = others.Phi0.partialPivLu().solve(sum);
-  sys.theta[0] = theta(0), sys.theta[1] = theta(1);
+  const Vector theta = solve(others.Phi0, sum);
+  sys.theta[0] = theta[0], sys.theta[1] = theta[1];
   const Exact e(sys);
   for (const Vector& x : e.x) append(sys.x0, x);
   append(sys.xc0, e.xc), append(sys.thetac0, e.thetac);

@@ -24,31 +24,27 @@ struct ExactTd {
   ExactTd(const Td& problem, const Td::Config& c)
       : td(problem), n(static_cast<int>(c.agents)), S(c.states), d(c.dim), gamma(c.gamma) {
     for (int i = 0; i < n; ++i) {
-      Matrix M(S + 1, S);  // pi' (P - I) = 0, sum 1
-      for (int o = 0; o < S; ++o)
-        for (int next = 0; next < S; ++next)
-          M(next, o) = td.kernel(i)[at(o * S + next)] - (o == next ? 1 : 0);
-      M.row(S).setOnes();
-      Vector rhs = Vector::Zero(S + 1);
-      rhs(S) = 1;
-      pi.emplace_back(M.colPivHouseholderQr().solve(rhs));
-      Matrix A = Matrix::Zero(d, d);
-      Vector b = Vector::Zero(d);
+      const std::size_t states = at(S);
+      Matrix M(states + 1, states);  // pi' (P - I) = 0, sum 1
+      for (std::size_t o = 0; o < states; ++o) {
+        for (std::size_t next = 0; next < states; ++next)
+          M(next, o) = td.kernel(i)[o * states + next] - (o == next ? 1 : 0);
+        M(states, o) = 1;
+      }
+      pi.push_back(solve_least_norm(M, unit(states + 1, states)));
+      Matrix A(at(d), at(d));
+      Vector b(at(d));
       for (int pair = 0; pair < S * S; ++pair) {
         const int o = pair / S, next = pair % S;
-        A += mu(i, pair) * phi(o) * (phi(o) - gamma * phi(next)).transpose();
-        b += mu(i, pair) * phi(o) * td.reward(i, o, next);
+        A += mu(i, pair) * outer(phi(o), phi(o) - gamma * phi(next));
+        b += mu(i, pair) * td.reward(i, o, next) * phi(o);
       }
       Abar.push_back(A), bbar.push_back(b);
     }
   }
-  Vector phi(int o) const {
-    return Eigen::Map<const Vector>(td.features().data() + static_cast<std::ptrdiff_t>(o) * d, d);
-  }
-  double mu(int i, int pair) const { return pi[at(i)](pair / S) * td.kernel(i)[at(pair)]; }
+  Vector phi(int o) const { return part(td.features(), at(o * d), at(d)); }
+  double mu(int i, int pair) const { return pi[at(i)][at(pair / S)] * td.kernel(i)[at(pair)]; }
 };
-
-std::vector<double> numbers(const Vector& v) { return {v.data(), v.data() + v.size()}; }
 
 // E of each agent's direction in the round after `prefix`, minus that of its own system; the
 // largest entry.
@@ -56,11 +52,11 @@ double largest_bias(const ExactTd& e, const Plan& plan, Dice dice, int prefix,
                     const Densities* densities = nullptr) {
   const int pairs = e.S * e.S, k = e.td.shape().k;
   Starts starts;
-  for (int i = 0; i < e.n; ++i) starts.x.push_back(numbers(dice.vector(e.d)));
-  starts.xc = numbers(dice.vector(e.d)), starts.thetac = numbers(dice.vector(k));
+  for (int i = 0; i < e.n; ++i) starts.x.push_back(dice.vector(e.d));
+  starts.xc = dice.vector(e.d), starts.thetac = dice.vector(k);
   std::vector<int> before(at(e.n * prefix));
   for (int& pair : before) pair = dice.below(pairs);
-  std::vector<Vector> excess(at(e.n), Vector::Zero(e.d));
+  std::vector<Vector> excess(at(e.n), Vector(at(e.d)));
   std::vector<int> now(at(e.n), 0);
   double total = 0;
   const auto team = serial_team();
@@ -87,7 +83,7 @@ double largest_bias(const ExactTd& e, const Plan& plan, Dice dice, int prefix,
   }
   EXPECT_NEAR(total, 1, 1e-12);
   double most = 0;
-  for (const Vector& x : excess) most = std::max(most, x.lpNorm<Eigen::Infinity>());
+  for (const Vector& x : excess) most = std::max(most, largest(x));
   return most;
 }
 
@@ -133,7 +129,7 @@ TEST(TheoryTd, ARatioOfStatesAloneIsBiased) {
     const ExactTd e(td, kTiny);
     std::vector<double> mu;  // as if all agents moved alike
     for (int i = 0; i < e.n; ++i)
-      for (int pair = 0; pair < e.S * e.S; ++pair) mu.push_back(e.pi[at(i)](pair / e.S) / e.S);
+      for (int pair = 0; pair < e.S * e.S; ++pair) mu.push_back(e.pi[at(i)][at(pair / e.S)] / e.S);
     Layout world, sample;
     td.declare(world, sample);
     const FiniteDensities states(e.S * e.S, std::move(mu), sample.rows() - 1);

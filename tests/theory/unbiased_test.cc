@@ -15,15 +15,15 @@ struct Moments {
   std::vector<Vector> mean;    // E gtilde^i
   std::vector<double> square;  // E|gtilde^i|^2
   Vector central, objective;   // of x^c and theta^c
-  double variance(int i) const { return square[at(i)] - mean[at(i)].squaredNorm(); }
+  double variance(int i) const { return square[at(i)] - squared_norm(mean[at(i)]); }
 };
 Moments moments(const FiniteSystem& sys, const Plan& plan, const std::vector<int>& prefix = {}) {
   const Exact e(sys);
   const auto rounds = static_cast<std::int64_t>(prefix.size()) / e.n / plan.batch;
   Moments m;
-  m.mean.assign(at(e.n), Vector::Zero(e.d));
+  m.mean.assign(at(e.n), Vector(at(e.d)));
   m.square.assign(at(e.n), 0);
-  m.central = Vector::Zero(e.d);
+  m.central = Vector(at(e.d));
   double total = 0;
   each_joint_state(e, plan.batch, [&](const std::vector<int>& states, double p) {
     Game game(sys, joined(prefix, states, e.n), plan.affpcl());
@@ -32,10 +32,10 @@ Moments moments(const FiniteSystem& sys, const Plan& plan, const std::vector<int
     for (int i = 0; i < e.n; ++i) {
       const Vector g = (m.before.x[at(i)] - after.x[at(i)]) / plan.agent;
       m.mean[at(i)] += p * g;
-      m.square[at(i)] += p * g.squaredNorm();
+      m.square[at(i)] += p * squared_norm(g);
     }
     m.central += p * (m.before.xc - after.xc) / plan.central;
-    if (m.objective.size() == 0) m.objective = Vector::Zero(after.thetac.size());
+    if (m.objective.size() == 0) m.objective = Vector(after.thetac.size());
     if (after.thetac.size() > 0)
       m.objective += p * (m.before.thetac - after.thetac) / plan.objective;
     total += p;
@@ -138,12 +138,12 @@ TEST(TheoryUnbiased, NoRatioIsBiasedByExactlyItsError) {
       const Moments m = moments(sys, {.config = {.correction = correction}, .ratio = "none"});
       for (int i = 0; i < e.n; ++i) {
         const Vector own = own_direction(e, i, m.before.x[at(i)]);
-        Vector bias = Vector::Zero(e.d);
+        Vector bias(at(e.d));
         for (int s = 0; s < e.S; ++s)
-          bias += e.mu0(s) * (1 - e.rho(i, s)) *
+          bias += e.mu0[at(s)] * (1 - e.rho(i, s)) *
                   (e.A[at(s)] * m.before.xc - e.Phi[at(s)] * m.before.thetac);
         EXPECT_LT(distance(m.mean[at(i)], own + bias), kExact);
-        relative += bias.norm() / own.norm() / 30;
+        relative += norm(bias) / norm(own) / 30;
       }
     }
   }
@@ -159,7 +159,7 @@ TEST(TheoryUnbiased, CentralDirections) {
     for (const auto central :
          {AffPcl::Central::kOwn, AffPcl::Central::kEstimated, AffPcl::Central::kAverage}) {
       const Moments m = moments(sys, {.config = {.central = central}}, prefix);
-      Vector expected = Vector::Zero(e.d);
+      Vector expected(at(e.d));
       if (central == AffPcl::Central::kOwn) expected = e.A0 * m.before.xc - e.b0;  // CDL-1
       if (central == AffPcl::Central::kEstimated)                                  // CDL-2
         expected = e.A0 * m.before.xc - e.Phi0 * m.before.thetac;
@@ -177,10 +177,10 @@ TEST(TheoryUnbiased, CentralObjectiveByGradient) {  // Phi not square: E_mu0 Phi
   const FiniteSystem sys = wild_system(dice, {.agents = 2, .states = 3, .d = 2, .k = 3});
   const Exact e(sys);
   const Moments m = moments(sys, {});
-  Vector expected = Vector::Zero(e.k);
+  Vector expected(at(e.k));
   for (int i = 0; i < e.n; ++i)
     for (int s = 0; s < e.S; ++s)
-      expected += e.mu(i, s) / e.n * e.Phi[at(s)].transpose() *
+      expected += e.law(i, s) / e.n * transpose(e.Phi[at(s)]) *
                   (e.Phi[at(s)] * m.before.thetac - e.b[at(i)][at(s)]);
   EXPECT_LT(distance(m.objective, expected), kExact);
 }
@@ -200,7 +200,7 @@ TEST(TheoryUnbiased, RatiosAverageToOne) {
         problem.densities()->own({0, e.n}, state, scratch, rho);
         EXPECT_NEAR(problem.rho(i, s), e.rho(i, s), kExact);
         sum += problem.mu0(s) * problem.rho(i, s);
-        own += e.mu0(s) * rho.p[i];
+        own += e.mu0[at(s)] * rho.p[i];
         EXPECT_LE(problem.rho(i, s), e.n);
       }
       EXPECT_NEAR(sum, 1, kExact);
@@ -236,13 +236,11 @@ TEST(TheoryUnbiased, ClientSideVarianceExplodesAndServerSideDoesNot) {
 
   // rho^i <= n gives |gtilde^i| <= |g^i| + (n + 1) max|g^{c->j}|, whatever eps is.
   const Exact e(sys);
-  const Vector xc = Eigen::Map<const Vector>(sys.xc0.data(), 2),
-               thetac = Eigen::Map<const Vector>(sys.thetac0.data(), 2),
-               x = Eigen::Map<const Vector>(sys.x0.data(), 2);
+  const Vector &xc = sys.xc0, &thetac = sys.thetac0, x = part(sys.x0, 0, 2);
   double gc = 0, g = 0;
   for (int s = 0; s < e.S; ++s) {
-    gc = std::max(gc, (e.A[at(s)] * xc - e.Phi[at(s)] * thetac).norm());
-    g = std::max(g, (e.A[at(s)] * x - e.b[0][at(s)]).norm());
+    gc = std::max(gc, norm(e.A[at(s)] * xc - e.Phi[at(s)] * thetac));
+    g = std::max(g, norm(e.A[at(s)] * x - e.b[0][at(s)]));
   }
   for (double v : server) EXPECT_LT(v, std::pow(g + (e.n + 1) * gc, 2));
 }
