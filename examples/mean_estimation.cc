@@ -2,30 +2,18 @@
 
 namespace affpcl::examples {
 
+const Params<MeanEstimation::Config>& MeanEstimation::params() {
+  static const Params<Config> kParams = {
+      {"agents", &Config::agents, "number of agents", between(1, 1e9)},
+      {"dim", &Config::dim, "length of the mean", between(1, 1000)},
+      {"spread", &Config::spread, "how far the agents' means lie apart", between(0, 1e6)},
+  };
+  return kParams;
+}
+
 ProblemKind MeanEstimation::kind() {
-  const Config c;
-  return {
-      "mean_estimation",
-      "each agent's own mean, from noisy samples",
-      {
-          {.name = "agents", .doc = "number of agents", .fallback = c.agents, .lo = 1, .hi = 1e9},
-          {.name = "dim",
-           .doc = "length of the mean",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "spread",
-           .doc = "how far the agents' means lie apart",
-           .fallback = c.spread,
-           .lo = 0,
-           .hi = 1e6},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-        return std::make_unique<MeanEstimation>(Config{.agents = v.integer("agents"),
-                                                       .dim = static_cast<int>(v.integer("dim")),
-                                                       .spread = v.number("spread")},
-                                                seed, replicate);
-      }};
+  return problem_kind_of<MeanEstimation>("mean_estimation",
+                                         "each agent's own mean, from noisy samples");
 }
 
 MeanEstimation::MeanEstimation(const Config& config, std::uint64_t seed, std::uint32_t replicate)

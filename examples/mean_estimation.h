@@ -21,6 +21,7 @@ class MeanEstimation final : public Problem {
     double spread = 1.0;  // m_i ~ spread N(0, I)
   };
   MeanEstimation(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  static const Params<Config>& params();
   static ProblemKind kind();
 
   Shape shape() const override { return {.agents = config_.agents, .d = config_.dim}; }

@@ -4,17 +4,16 @@
 
 namespace affpcl::examples {
 
+const Params<PullToMean::Config>& PullToMean::params() {
+  static const Params<Config> kParams = {
+      {"share", &Config::share, "share of the way to the mean, each round", between(0, 1)},
+  };
+  return kParams;
+}
+
 MethodKind PullToMean::kind() {
-  return {"pull_to_mean",
-          "each agent alone, then a share of the way towards the mean",
-          {{.name = "share",
-            .doc = "of the way to the mean, each round",
-            .fallback = Config{}.share,
-            .lo = 0,
-            .hi = 1}},
-          [](const Values& v) {
-            return std::make_unique<PullToMean>(Config{.share = v.number("share")});
-          }};
+  return method_kind_of<PullToMean>("pull_to_mean",
+                                    "each agent alone, then a share of the way towards the mean");
 }
 
 void PullToMean::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -1,9 +1,10 @@
 // A method of one's own, to copy: every agent learns alone and then moves a share of the way
 // towards the mean of all.
 //
-// Fill in three functions (contribute, centre, update), name what you keep (declare), add your
-// kind() to the list in affpcl/algorithm/catalogue.cc (or call add_method_kind from your own
-// program). Specs, sweeps, tables, saving and the conformance tests come free.
+// Fill in three functions (contribute, centre, update), name what you keep (declare), describe your
+// parameters once (params), add your kind() to the list in affpcl/algorithm/catalogue.cc (or call
+// add_method_kind from your own program). Specs, sweeps, tables, saving and the conformance tests
+// come free.
 #pragma once
 
 #include "affpcl/algorithm/algorithm.h"
@@ -13,9 +14,10 @@ namespace affpcl::examples {
 class PullToMean final : public Algorithm {
  public:
   struct Config {
-    double share = 0.1;  // of the way to the mean, each round
+    double share = 0.1;
   };
   explicit PullToMean(const Config& config) : config_(config) {}
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;

@@ -19,39 +19,31 @@ int samples_of(const Batch& batch) {
 
 }  // namespace
 
-MethodKind AffPcl::kind() {
-  std::vector<Param> params = {
-      CentralObjective::param(),
-      {.name = "central",
-       .doc = "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i",
-       .fallback = "own",
-       .choices = {"own", "estimated", "average"}},
-      {.name = "correction",
-       .doc = "where the importance correction acts; client is for studies only",
-       .fallback = "server",
-       .choices = {"server", "client"}},
-      {.name = "guard",
-       .doc = "against harm by the others: weight (how much of the correction is used), full (and "
-              "its mean taken off); none is the paper",
-       .fallback = "none",
-       .choices = {"none", "weight", "full"}},
+const Params<AffPcl::Config>& AffPcl::params() {
+  static const Params<Config> kParams = {
+      {"objective", &Config::objective,
+       "central objective: learnt by gradient steps (COE), solved from summed moments, known, or a "
+       "running mean per state; auto: the problem's choice (known where agents state weights, "
+       "moments on recorded channels without weights)"},
+      {"central", &Config::central,
+       "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i"},
+      {"correction", &Config::correction,
+       "where the importance correction acts; client is for studies only"},
+      {"guard", &Config::guard,
+       "against harm by the others: weight (how much of the correction is used), full (and "
+       "its mean taken off); none is the paper"},
   };
-  params.insert(params.begin(), ratio_params().begin(), ratio_params().end());
+  return kParams;
+}
+
+MethodKind AffPcl::kind() {
+  std::vector<Param> all = ratio_params();
+  all.insert(all.end(), params().table().begin(), params().table().end());
   return {
       "affpcl",
       "personalised collaborative learning with affinity-based variance reduction (Algorithm 1)",
-      std::move(params), [](const Values& v) {
-        Config c;
-        c.objective = CentralObjective::form(v);
-        c.central = v.text("central") == "estimated" ? Central::kEstimated
-                    : v.text("central") == "average" ? Central::kAverage
-                                                     : Central::kOwn;
-        c.correction = v.text("correction") == "client" ? Correction::kClient : Correction::kServer;
-        c.guard = v.text("guard") == "weight" ? Guard::Mode::kWeight
-                  : v.text("guard") == "full" ? Guard::Mode::kFull
-                                              : Guard::Mode::kNone;
-        return std::make_unique<AffPcl>(c, make_ratio(v));
-      }};
+      std::move(all),
+      [](const Values& v) { return std::make_unique<AffPcl>(params().read(v), make_ratio(v)); }};
 }
 
 AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)

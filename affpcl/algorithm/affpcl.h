@@ -44,6 +44,7 @@ class AffPcl final : public Algorithm {
     Guard::Mode guard = Guard::Mode::kNone;
   };
   AffPcl(const Config& config, std::unique_ptr<Ratio> ratio);
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
@@ -87,6 +88,16 @@ class AffPcl final : public Algorithm {
   Watch watch_;
   Guard guard_;
   Traffic published_;
+};
+
+template <>
+struct EnumNames<AffPcl::Central> {
+  static constexpr std::string_view all[] = {"own", "estimated", "average"};
+};
+
+template <>
+struct EnumNames<AffPcl::Correction> {
+  static constexpr std::string_view all[] = {"server", "client"};
 };
 
 }  // namespace affpcl

@@ -94,6 +94,16 @@ struct MethodKind {
   std::function<std::unique_ptr<Algorithm>(const Values&)> make;
 };
 
+// The entry of a method with M::Config, M::params() and a constructor M(Config), or without any.
+template <class M>
+MethodKind method_kind_of(std::string_view name, std::string_view doc) {
+  if constexpr (requires { typename M::Config; })
+    return {name, doc, M::params().table(),
+            [](const Values& v) { return std::make_unique<M>(M::params().read(v)); }};
+  else
+    return {name, doc, {}, [](const Values&) { return std::make_unique<M>(); }};
+}
+
 // All methods, in the order `affpcl list` shows them.
 const std::vector<MethodKind>& method_kinds();
 const MethodKind& method_kind(

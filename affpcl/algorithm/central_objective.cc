@@ -9,25 +9,6 @@
 
 namespace affpcl {
 
-Param CentralObjective::param() {
-  return {.name = "objective",
-          .doc =
-              "central objective: learnt by gradient steps (COE), solved from summed moments, "
-              "known, or a running mean per state; auto: the problem's choice (known where "
-              "agents state weights, moments on recorded channels without weights)",
-          .fallback = "auto",
-          .choices = {"auto", "learnt", "moments", "known", "tabular"}};
-}
-
-CentralObjective::Form CentralObjective::form(const Values& values) {
-  const std::string& word = values.text("objective");
-  return word == "learnt"    ? Form::kLearnt
-         : word == "moments" ? Form::kMoments
-         : word == "known"   ? Form::kKnown
-         : word == "tabular" ? Form::kTabular
-                             : Form::kAuto;
-}
-
 void CentralObjective::declare(const Setup& setup, Layout& centre, SumLayout& sum) {
   const Problem& problem = setup.problem;
   const int k = problem.shape().k;

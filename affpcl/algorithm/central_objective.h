@@ -18,8 +18,6 @@ class CentralObjective {
  public:
   enum class Form { kAuto, kLearnt, kMoments, kKnown, kTabular };
   explicit CentralObjective(Form form) : form_(form) {}
-  static Param param();
-  static Form form(const Values& values);
 
   void declare(const Setup& setup, Layout& centre, SumLayout& sum);  // resolves kAuto
   void start(const Problem& problem, Centre centre) const;
@@ -46,6 +44,11 @@ class CentralObjective {
   Product cells_;    // sum, tabular: one-hot(cell) (value, 1)'
   Product moments_;  // sum, moments: (M, v), k x (k + 1)
   Table table_;
+};
+
+template <>
+struct EnumNames<CentralObjective::Form> {
+  static constexpr std::string_view all[] = {"auto", "learnt", "moments", "known", "tabular"};
 };
 
 }  // namespace affpcl

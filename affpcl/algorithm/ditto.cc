@@ -6,14 +6,17 @@
 
 namespace affpcl {
 
+const Params<Ditto::Config>& Ditto::params() {
+  static const Params<Config> kParams = {
+      {"lambda", &Config::lambda, kPullDoc, between(0, 1e9)},
+      {"form", &Config::published, kForms, kFormDoc},
+  };
+  return kParams;
+}
+
 MethodKind Ditto::kind() {
-  return {"ditto",
-          "a common model, and each agent's own pulled towards it (Li et al. 2021)",
-          {pull_param(Config{}.lambda), form_param()},
-          [](const Values& v) {
-            return std::make_unique<Ditto>(
-                Config{.lambda = v.number("lambda"), .published = v.text("form") == "published"});
-          }};
+  return method_kind_of<Ditto>(
+      "ditto", "a common model, and each agent's own pulled towards it (Li et al. 2021)");
 }
 
 void Ditto::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -18,6 +18,7 @@ class Ditto final : public Algorithm {
     bool published = false;  // pull towards the w of before the sum
   };
   explicit Ditto(const Config& config) : config_(config) {}
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;

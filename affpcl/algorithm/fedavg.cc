@@ -5,10 +5,8 @@
 namespace affpcl {
 
 MethodKind FedAvg::kind() {
-  return {"fedavg",
-          "one model for all agents: the mean of their steps (McMahan et al. 2017)",
-          {},
-          [](const Values&) { return std::make_unique<FedAvg>(); }};
+  return method_kind_of<FedAvg>(
+      "fedavg", "one model for all agents: the mean of their steps (McMahan et al. 2017)");
 }
 
 void FedAvg::declare(const Setup& setup, Layout&, Layout& centre, SumLayout& sum) {

@@ -6,17 +6,17 @@
 
 namespace affpcl {
 
+const Params<FineTune::Config>& FineTune::params() {
+  static const Params<Config> kParams = {
+      {"together", &Config::together, "share of the steps spent on the common model",
+       between(0, 1)},
+  };
+  return kParams;
+}
+
 MethodKind FineTune::kind() {
-  return {"fine_tune",
-          "FedAvg first, then every agent alone from the common model",
-          {{.name = "together",
-            .doc = "share of the steps spent on the common model",
-            .fallback = Config{}.together,
-            .lo = 0,
-            .hi = 1}},
-          [](const Values& v) {
-            return std::make_unique<FineTune>(Config{.together = v.number("together")});
-          }};
+  return method_kind_of<FineTune>("fine_tune",
+                                  "FedAvg first, then every agent alone from the common model");
 }
 
 void FineTune::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

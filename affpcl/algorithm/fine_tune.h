@@ -12,6 +12,7 @@ class FineTune final : public Algorithm {
         0.5;  // share of the steps spent on the common model; the switch is at a round's start
   };
   explicit FineTune(const Config& config) : config_(config) {}
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;

@@ -56,4 +56,9 @@ class Guard {
   Field sum_;             // sum: |hbar|^2, v
 };
 
+template <>
+struct EnumNames<Guard::Mode> {
+  static constexpr std::string_view all[] = {"none", "weight", "full"};
+};
+
 }  // namespace affpcl

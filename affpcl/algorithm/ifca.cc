@@ -7,29 +7,19 @@
 
 namespace affpcl {
 
+const Params<Ifca::Config>& Ifca::params() {
+  static const Params<Config> kParams = {
+      {"clusters", &Config::clusters, "number of common models", between(1, 10000)},
+      {"start_scale", &Config::start_scale, "models start at start_scale N(0, I)", between(0, 1e6)},
+      {"form", &Config::published, kForms, kFormDoc},
+  };
+  return kParams;
+}
+
 MethodKind Ifca::kind() {
-  const Config c;
-  return {
+  return method_kind_of<Ifca>(
       "ifca",
-      "several common models; each agent follows the one that fits it best (Ghosh et al. 2020)",
-      {
-          {.name = "clusters",
-           .doc = "number of common models",
-           .fallback = std::int64_t{c.clusters},
-           .lo = 1,
-           .hi = 10000},
-          {.name = "start_scale",
-           .doc = "models start at start_scale N(0, I)",
-           .fallback = c.start_scale,
-           .lo = 0,
-           .hi = 1e6},
-          form_param(),
-      },
-      [](const Values& v) {
-        return std::make_unique<Ifca>(Config{.clusters = static_cast<int>(v.integer("clusters")),
-                                             .start_scale = v.number("start_scale"),
-                                             .published = v.text("form") == "published"});
-      }};
+      "several common models; each agent follows the one that fits it best (Ghosh et al. 2020)");
 }
 
 void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -18,6 +18,7 @@ class Ifca final : public Algorithm {
     bool published = false;     // choose by the sampled loss
   };
   explicit Ifca(const Config& config) : config_(config) {}
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;

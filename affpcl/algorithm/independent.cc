@@ -5,9 +5,8 @@
 namespace affpcl {
 
 MethodKind Independent::kind() {
-  return {"independent", "every agent learns alone, from its own samples", {}, [](const Values&) {
-            return std::make_unique<Independent>();
-          }};
+  return method_kind_of<Independent>("independent",
+                                     "every agent learns alone, from its own samples");
 }
 
 void Independent::declare(const Setup& setup, Layout& agent, Layout&, SumLayout&) {

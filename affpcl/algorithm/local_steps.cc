@@ -41,19 +41,4 @@ void shift(std::span<double> x, In by) {
   for (std::size_t r = 0; r < x.size(); ++r) x[r] += by.p[r];
 }
 
-Param pull_param(double fallback) {
-  return {.name = "lambda",
-          .doc = "strength of the pull towards the common model",
-          .fallback = fallback,
-          .lo = 0,
-          .hi = 1e9};
-}
-
-Param form_param() {
-  return {.name = "form",
-          .doc = "the simplified form of our figures, or as the method's authors published it",
-          .fallback = "figure",
-          .choices = {"figure", "published"}};
-}
-
 }  // namespace affpcl

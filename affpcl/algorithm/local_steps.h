@@ -1,10 +1,11 @@
 // Pieces that several methods are made of.
 #pragma once
 
+#include <array>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "affpcl/base/params.h"
 #include "affpcl/math/blocks.h"
 #include "affpcl/problem/round.h"
 
@@ -31,8 +32,9 @@ void set(std::span<double> to, const std::vector<double>& from);
 void shift(std::span<double> x, In by);  // x += by (one column)
 
 // Parameters that several methods share.
-Param pull_param(double fallback);
-// "figure": the simplified form of our figures; "published": as the method's authors published it.
-Param form_param();
+inline constexpr char kPullDoc[] = "strength of the pull towards the common model";
+inline constexpr std::array<std::string_view, 2> kForms = {"figure", "published"};
+inline constexpr char kFormDoc[] =
+    "the simplified form of our figures, or as the method's authors published it";
 
 }  // namespace affpcl

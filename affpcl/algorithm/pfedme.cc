@@ -6,37 +6,22 @@
 
 namespace affpcl {
 
+const Params<PFedMe::Config>& PFedMe::params() {
+  static const Params<Config> kParams = {
+      {"lambda", &Config::lambda, kPullDoc, between(0, 1e9)},
+      {"form", &Config::published, kForms, kFormDoc},
+      {"inner", &Config::inner, "published: gradient steps on the proximal problem",
+       between(1, 1000)},
+      {"beta", &Config::beta, "published: how far the server follows the mean", above(0, 2)},
+      {"outer", &Config::outer,
+       "published: step of an agent's copy of the common model; 0: the step size", between(0, 1e6)},
+  };
+  return kParams;
+}
+
 MethodKind PFedMe::kind() {
-  const Config c;
-  return {"pfedme",
-          "each agent's model as a proximal point of the common one (T. Dinh et al. 2020)",
-          {
-              pull_param(c.lambda),
-              form_param(),
-              {.name = "inner",
-               .doc = "published: gradient steps on the proximal problem",
-               .fallback = std::int64_t{c.inner},
-               .lo = 1,
-               .hi = 1000},
-              {.name = "beta",
-               .doc = "published: how far the server follows the mean",
-               .fallback = c.beta,
-               .lo = 0,
-               .hi = 2,
-               .above = true},
-              {.name = "outer",
-               .doc = "published: step of an agent's copy of the common model; 0: the step size",
-               .fallback = c.outer,
-               .lo = 0,
-               .hi = 1e6},
-          },
-          [](const Values& v) {
-            return std::make_unique<PFedMe>(Config{.lambda = v.number("lambda"),
-                                                   .published = v.text("form") == "published",
-                                                   .inner = static_cast<int>(v.integer("inner")),
-                                                   .beta = v.number("beta"),
-                                                   .outer = v.number("outer")});
-          }};
+  return method_kind_of<PFedMe>(
+      "pfedme", "each agent's model as a proximal point of the common one (T. Dinh et al. 2020)");
 }
 
 void PFedMe::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -22,6 +22,7 @@ class PFedMe final : public Algorithm {
     double outer = 0;  // published: step of w_i; 0: the run's step size
   };
   explicit PFedMe(const Config& config) : config_(config) {}
+  static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;

@@ -5,10 +5,8 @@
 namespace affpcl {
 
 MethodKind Residual::kind() {
-  return {"residual",
-          "a common model, and on top of it what each agent's own samples add",
-          {},
-          [](const Values&) { return std::make_unique<Residual>(); }};
+  return method_kind_of<Residual>(
+      "residual", "a common model, and on top of it what each agent's own samples add");
 }
 
 void Residual::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

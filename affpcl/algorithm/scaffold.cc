@@ -5,10 +5,8 @@
 namespace affpcl {
 
 MethodKind Scaffold::kind() {
-  return {"scaffold",
-          "FedAvg with control variates against drift (Karimireddy et al. 2020)",
-          {},
-          [](const Values&) { return std::make_unique<Scaffold>(); }};
+  return method_kind_of<Scaffold>(
+      "scaffold", "FedAvg with control variates against drift (Karimireddy et al. 2020)");
 }
 
 void Scaffold::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -36,17 +36,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {  // with swa
 }
 
 std::string range_text(const Param& p) {
-  const bool lo = std::isfinite(p.lo), hi = std::isfinite(p.hi);
-  if (lo && hi)
-    return fmt::format("{} {:.17g} and at most {:.17g}", p.above ? "above" : "at least", p.lo,
-                       p.hi);
-  if (lo) return fmt::format("{} {:.17g}", p.above ? "above" : "at least", p.lo);
-  if (hi) return fmt::format("at most {:.17g}", p.hi);
+  const Allowed& a = p.allowed;
+  const bool lo = std::isfinite(a.lo), hi = std::isfinite(a.hi);
+  const char* from = a.above ? "above" : "at least";
+  if (lo && hi) return fmt::format("{} {:.17g} and at most {:.17g}", from, a.lo, a.hi);
+  if (lo) return fmt::format("{} {:.17g}", from, a.lo);
+  if (hi) return fmt::format("at most {:.17g}", a.hi);
   return "finite";
 }
 
 void check_number(const Param& p, double x, const Value& given, std::string_view where) {
-  const bool ok = std::isfinite(x) && (p.above ? x > p.lo : x >= p.lo) && x <= p.hi;
+  const Allowed& a = p.allowed;
+  if (a.whole && !(x == std::floor(x) && std::abs(x) <= 0x1p53))
+    throw BadInput(fmt::format("{}.{} = {} is not allowed: {} is not a whole number", where, p.name,
+                               to_text(given), x));
+  const bool ok = std::isfinite(x) && (a.above ? x > a.lo : x >= a.lo) && x <= a.hi;
   if (!ok)
     throw BadInput(fmt::format("{}.{} = {} is not allowed: it must be {}", where, p.name,
                                to_text(given), range_text(p)));
@@ -127,5 +131,14 @@ std::string hint(std::string_view word, std::span<const std::string_view> candid
   if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
   return candidates.empty() ? "" : fmt::format("; allowed: {}", fmt::join(candidates, ", "));
 }
+
+namespace internal {
+
+void refuse_name(std::string_view name, std::string_view what,
+                 std::span<const std::string_view> allowed) {
+  throw BadInput(fmt::format("{} = \"{}\" is not known{}", what, name, hint(name, allowed)));
+}
+
+}  // namespace internal
 
 }  // namespace affpcl

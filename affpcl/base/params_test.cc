@@ -17,12 +17,18 @@ using Given = std::map<std::string, Value>;
 const std::vector<Param>& table() {
   static const std::vector<Param> kTable = {
       {.name = "flag", .doc = "a flag", .fallback = true},
-      {.name = "count", .doc = "a whole number", .fallback = std::int64_t{3}, .lo = 1, .hi = 10},
-      {.name = "rate", .doc = "a number", .fallback = 0.5, .lo = 0, .hi = 2, .above = true},
+      {.name = "count",
+       .doc = "a whole number",
+       .fallback = std::int64_t{3},
+       .allowed = between(1, 10)},
+      {.name = "rate", .doc = "a number", .fallback = 0.5, .allowed = above(0, 2)},
       {.name = "free", .doc = "any finite number", .fallback = -1.0},
       {.name = "mode", .doc = "a choice", .fallback = "fast", .choices = {"fast", "slow"}},
       {.name = "label", .doc = "any text", .fallback = ""},
-      {.name = "list", .doc = "numbers", .fallback = std::vector<double>{0, -1}, .lo = -5},
+      {.name = "list",
+       .doc = "numbers",
+       .fallback = std::vector<double>{0, -1},
+       .allowed = at_least(-5)},
   };
   return kTable;
 }
@@ -35,6 +41,109 @@ std::string complaint(const Given& given) {
     return e.what();
   }
   return "";
+}
+
+enum class Colour { kRed, kDarkBlue };
+
+struct Brush {
+  int hairs = 7;
+  bool soft = false;
+};
+
+struct Painting {
+  std::int64_t number = 3;
+  double width = 1.5;
+  Colour colour = Colour::kDarkBlue;
+  bool framed = true;
+  std::string title = "untitled";
+  std::vector<std::int64_t> layers = {0, -1};
+  Brush brush = {.hairs = 9};
+};
+
+}  // namespace
+
+template <>
+struct EnumNames<Colour> {
+  static constexpr std::string_view all[] = {"red", "dark-blue"};
+};
+
+namespace {
+
+const Params<Painting>& painting() {
+  static const Params<Brush> kBrush = {{"hairs", &Brush::hairs, "", at_least(1)},
+                                       {"brush", &Brush::soft, {"hard", "soft"}, ""}};
+  static const auto kParams = Params<Painting>{
+      {"number", &Painting::number, "a number", between(1, 5)},
+      {"width", &Painting::width, "", above(0)},
+      {"colour", &Painting::colour, ""},
+      {"framed", &Painting::framed, ""},
+      {"title", &Painting::title, ""},
+      {"layers", &Painting::layers,
+       ""}}.add(&Painting::brush, kBrush);
+  return kParams;
+}
+
+Painting painted(const Given& given) {
+  return painting().read(Values(painting().table(), given, "spec"));
+}
+
+std::string why_not_painted(const Given& given) {
+  try {
+    painted(given);
+  } catch (const BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Params, TakeDefaultsFromTheConfig) {
+  const std::vector<Value> expected = {
+      std::int64_t{3}, 1.5,   "dark-blue", true, "untitled", std::vector<double>{0, -1},
+      std::int64_t{9}, "hard"};
+  ASSERT_EQ(painting().table().size(), expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    EXPECT_EQ(painting().table()[k].fallback, expected[k]) << painting().table()[k].name;
+  EXPECT_EQ(painted({}).brush.hairs, 9);
+  EXPECT_EQ(painted({}).colour, Colour::kDarkBlue);
+}
+
+TEST(Params, ReadEveryKindOfMember) {
+  const Painting p = painted({{"number", std::int64_t{4}},
+                              {"width", std::int64_t{2}},
+                              {"colour", "red"},
+                              {"framed", false},
+                              {"title", "sea"},
+                              {"layers", std::vector<double>{5}},
+                              {"hairs", std::int64_t{20}},
+                              {"brush", "soft"}});
+  EXPECT_EQ(p.number, 4);
+  EXPECT_EQ(p.width, 2);
+  EXPECT_EQ(p.colour, Colour::kRed);
+  EXPECT_FALSE(p.framed);
+  EXPECT_EQ(p.title, "sea");
+  EXPECT_EQ(p.layers, std::vector<std::int64_t>{5});
+  EXPECT_EQ(p.brush.hairs, 20);
+  EXPECT_TRUE(p.brush.soft);
+  for (const auto& entry : painting().entries())
+    EXPECT_EQ(entry.get(painted({})), entry.param.fallback) << entry.param.name;
+}
+
+TEST(Params, RefuseWhatTheMemberCannotHold) {
+  EXPECT_EQ(why_not_painted({{"colour", "blue"}}),
+            "spec.colour = \"blue\" is not known; allowed: red, dark-blue");
+  EXPECT_EQ(why_not_painted({{"number", std::int64_t{6}}}),
+            "spec.number = 6 is not allowed: it must be at least 1 and at most 5");
+  EXPECT_EQ(why_not_painted({{"layers", std::vector<double>{0, 1.5}}}),
+            "spec.layers = [0, 1.5] is not allowed: 1.5 is not a whole number");
+  EXPECT_EQ(why_not_painted({{"hairs", std::int64_t{1} << 40}}),  // an int
+            "spec.hairs = 1099511627776 is not allowed: it must be at least 1 and at most "
+            "2147483647");
+}
+
+TEST(Names, AreTextsOfEnums) {
+  EXPECT_EQ(name_of(Colour::kDarkBlue), "dark-blue");
+  EXPECT_EQ(value_of<Colour>("red", "colour"), Colour::kRed);
+  EXPECT_THROW(value_of<Colour>("Red", "colour"), BadInput);
 }
 
 TEST(Values, FillInEveryDefault) {

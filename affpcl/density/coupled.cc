@@ -4,17 +4,10 @@
 
 namespace affpcl {
 
-std::vector<Param> CoupledRatio::params() {
-  std::vector<Param> all;
-  for (const Param& p : LinearRatio::params())
-    if (p.name != "shrink") all.push_back(p);  // it assumes the noise of own samples
-  return all;
-}
-
-LinearRatio::Config CoupledRatio::config(const Values& values) {
-  LinearRatio::Config c = LinearRatio::config(values);
-  c.learnt.shrink = false;
-  return c;
+const Params<CoupledRatio::Config>& CoupledRatio::params() {
+  static const Params<Config> kParams =
+      Params<Config>().add(&Config::linear, LinearRatio::params(), {"shrink"});
+  return kParams;
 }
 
 void CoupledRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -10,9 +10,11 @@ namespace affpcl {
 
 class CoupledRatio final : public LinearRatio {
  public:
-  static std::vector<Param> params();
-  static LinearRatio::Config config(const Values& values);
-  using LinearRatio::LinearRatio;
+  struct Config {
+    LinearRatio::Config linear = {.learnt = {.shrink = false}};  // it assumes own samples' noise
+  };
+  static const Params<Config>& params();
+  explicit CoupledRatio(const Config& config) : LinearRatio(config.linear) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
                   Message message) const override;

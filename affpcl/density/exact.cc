@@ -4,17 +4,15 @@
 
 namespace affpcl {
 
-std::vector<Param> ExactRatio::params() {
-  return {{.name = "precision",
-           .doc =
-               "exact ratios of normal environments: f64, or f32 inside the sum over all pairs of "
-               "agents (faster from about 1000 agents on; errors of about 1e-6)",
-           .fallback = "f64",
-           .choices = {"f64", "f32"}}};
-}
-
-ExactRatio::Config ExactRatio::config(const Values& values) {
-  return {.single = values.text("precision") == "f32"};
+const Params<ExactRatio::Config>& ExactRatio::params() {
+  static const Params<Config> kParams = {
+      {"precision",
+       &Config::single,
+       {"f64", "f32"},
+       "exact ratios of normal environments: f64, or f32 inside the sum over all pairs of agents "
+       "(faster from about 1000 agents on; errors of about 1e-6)"},
+  };
+  return kParams;
 }
 
 void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {

@@ -15,8 +15,7 @@ class ExactRatio final : public Ratio {
   struct Config {
     bool single = false;  // the sum over samples in single precision
   };
-  static std::vector<Param> params();
-  static Config config(const Values& values);
+  static const Params<Config>& params();
 
   explicit ExactRatio(const Config& config) : config_(config) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;

@@ -167,11 +167,12 @@ std::unique_ptr<Features> made_of_samples(const FeatureConfig& config, const Pro
   if (problem.shape().acts)
     throw BadInput(fmt::format(
         "features = \"{}\" needs samples before the run, but here they depend on the iterate",
-        config.kind));
+        name_of(config.kind)));
   const int rows = state_rows(problem);
   std::vector<double> pilot = pilot_samples(problem, std::max(config.p, 200));
   const double width = config.width > 0 ? config.width : median_distance(pilot, rows);
-  if (config.kind == "fourier") return std::make_unique<Fourier>(rows, config.p, width);
+  if (config.kind == FeatureConfig::Kind::kFourier)
+    return std::make_unique<Fourier>(rows, config.p, width);
   pilot.resize(static_cast<std::size_t>(config.p * rows));
   return std::make_unique<Bumps>(rows, pilot, width);
 }
@@ -192,50 +193,36 @@ void refuse_what_is_not_finite(const Features& features, const Problem& problem)
 
 }  // namespace
 
-std::vector<Param> feature_params() {
-  return {
-      {.name = "features",
-       .doc = "linear ratios: psi; auto takes the problem's, else one-hot, else bumps",
-       .fallback = "auto",
-       .choices = {"auto", "problem", "one-hot", "polynomial", "fourier", "bumps"}},
-      {.name = "p",
-       .doc = "linear ratios: number of fourier features or bumps",
-       .fallback = std::int64_t{32},
-       .lo = 2,
-       .hi = 4096},
-      {.name = "degree",
-       .doc = "linear ratios: of polynomial features",
-       .fallback = std::int64_t{2},
-       .lo = 1,
-       .hi = 2},
-      {.name = "width",
-       .doc = "linear ratios: of fourier features and bumps; 0 is the samples' median distance",
-       .fallback = 0.0,
-       .lo = 0},
+const Params<FeatureConfig>& FeatureConfig::params() {
+  using Config = FeatureConfig;
+  static const Params<Config> kParams = {
+      {"features", &Config::kind,
+       "linear ratios: psi; auto takes the problem's, else one-hot, else bumps"},
+      {"p", &Config::p, "linear ratios: number of fourier features or bumps", between(2, 4096)},
+      {"degree", &Config::degree, "linear ratios: degree of polynomial features", between(1, 2)},
+      {"width", &Config::width,
+       "linear ratios: width of fourier features and bumps; 0 is the samples' median distance",
+       at_least(0)},
   };
-}
-
-FeatureConfig feature_config(const Values& values) {
-  return {.kind = values.text("features"),
-          .p = static_cast<int>(values.integer("p")),
-          .degree = static_cast<int>(values.integer("degree")),
-          .width = values.number("width")};
+  return kParams;
 }
 
 std::unique_ptr<Features> make_features(const FeatureConfig& config, const Problem& problem) {
+  using Kind = FeatureConfig::Kind;
   FeatureConfig c = config;
   const int offered = problem.shape().p, cells = problem.ratio_cells();
-  if (c.kind == "auto") c.kind = offered > 0 ? "problem" : cells > 0 ? "one-hot" : "bumps";
+  if (c.kind == Kind::kAuto)
+    c.kind = offered > 0 ? Kind::kProblem : cells > 0 ? Kind::kOneHot : Kind::kBumps;
   std::unique_ptr<Features> features;
-  if (c.kind == "problem") {
+  if (c.kind == Kind::kProblem) {
     if (offered == 0)
       throw BadInput("features = \"problem\" needs a problem that offers psi; this one does not");
     features = std::make_unique<ProblemFeatures>(offered);
-  } else if (c.kind == "one-hot") {
+  } else if (c.kind == Kind::kOneHot) {
     if (cells == 0)
       throw BadInput("features = \"one-hot\" needs a problem with finitely many states");
     features = std::make_unique<OneHot>(cells);
-  } else if (c.kind == "polynomial") {
+  } else if (c.kind == Kind::kPolynomial) {
     features = std::make_unique<Polynomial>(state_rows(problem), c.degree);
   } else {
     features = made_of_samples(c, problem);

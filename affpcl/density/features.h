@@ -31,13 +31,18 @@ class Features {
 // Where a width is needed it is the median distance of pilot samples. Those are drawn with a seed
 // of their own, so features depend on the problem alone and not on the run.
 struct FeatureConfig {
-  std::string kind = "auto";
+  enum class Kind { kAuto, kProblem, kOneHot, kPolynomial, kFourier, kBumps };
+  Kind kind = Kind::kAuto;
   int p = 32;      // fourier, bumps
   int degree = 2;  // polynomial
   double width = 0;
+  static const Params<FeatureConfig>& params();
 };
-std::vector<Param> feature_params();
-FeatureConfig feature_config(const Values& values);
+template <>
+struct EnumNames<FeatureConfig::Kind> {
+  static constexpr std::string_view all[] = {"auto",       "problem", "one-hot",
+                                             "polynomial", "fourier", "bumps"};
+};
 // Throws BadInput if the problem cannot have them, or if they are not finite.
 std::unique_ptr<Features> make_features(const FeatureConfig& config, const Problem& problem);
 

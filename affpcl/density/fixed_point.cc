@@ -14,22 +14,13 @@ LinearRatio::Config apart(LinearRatio::Config config) {
 
 }  // namespace
 
-std::vector<Param> FixedPointRatio::params() {
-  std::vector<Param> all = feature_params();
-  all.push_back(LearntRatio::params().front());
-  all.push_back({.name = "form",
-                 .doc = "fixed-point ratios: rho - 1 = psi' eta, or rho = psi' eta",
-                 .fallback = "minus-one",
-                 .choices = {"minus-one", "ratio"}});
-  return all;
-}
-
-FixedPointRatio::Config FixedPointRatio::config(const Values& v) {
-  Config c;
-  c.linear.features = feature_config(v);
-  if (v.text("counting") == "current") c.linear.learnt.counting = Counting::kCurrent;
-  if (v.text("form") == "ratio") c.form = Form::kRatio;
-  return c;
+const Params<FixedPointRatio::Config>& FixedPointRatio::params() {
+  static const Params<Config> kParams =
+      Params<Config>()
+          .add(&Config::linear, LinearRatio::params(), {"shrink", "ridge"})
+          .add({{"form", &Config::form,
+                 "fixed-point ratios: rho - 1 = psi' eta, or rho = psi' eta"}});
+  return kParams;
 }
 
 FixedPointRatio::FixedPointRatio(const Config& config)

@@ -18,8 +18,7 @@ class FixedPointRatio final : public LinearRatio {
     LinearRatio::Config linear;
     Form form = Form::kMinusOne;
   };
-  static std::vector<Param> params();
-  static Config config(const Values& values);
+  static const Params<Config>& params();
 
   explicit FixedPointRatio(const Config& config);
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
@@ -38,6 +37,11 @@ class FixedPointRatio final : public LinearRatio {
   bool current_;
   Field eta_;    // agent
   Field count_;  // sum: samples
+};
+
+template <>
+struct EnumNames<FixedPointRatio::Form> {
+  static constexpr std::string_view all[] = {"ratio", "minus-one"};
 };
 
 }  // namespace affpcl

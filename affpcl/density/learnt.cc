@@ -6,22 +6,16 @@
 
 namespace affpcl {
 
-std::vector<Param> LearntRatio::params() {
-  return {
-      {.name = "counting",
-       .doc = "learnt ratios: from the samples before this round, or with this round's",
-       .fallback = "past",
-       .choices = {"past", "current"}},
-      {.name = "shrink",
-       .doc = "learnt ratios: pull rho to 1 as far as the samples cannot tell it from 1",
-       .fallback = "james-stein",
-       .choices = {"james-stein", "none"}},
+const Params<LearntRatio::Config>& LearntRatio::params() {
+  static const Params<Config> kParams = {
+      {"counting", &Config::counting,
+       "learnt ratios: from the samples before this round, or with this round's"},
+      {"shrink",
+       &Config::shrink,
+       {"none", "james-stein"},
+       "learnt ratios: pull rho to 1 as far as the samples cannot tell it from 1"},
   };
-}
-
-LearntRatio::Config LearntRatio::config(const Values& values) {
-  return {.counting = values.text("counting") == "past" ? Counting::kPast : Counting::kCurrent,
-          .shrink = values.text("shrink") != "none"};
+  return kParams;
 }
 
 void LearntRatio::declare_learnt(const Problem& problem, int p, Layout& agent, Layout& centre,

@@ -25,8 +25,7 @@ class LearntRatio : public Ratio {
     // X^2 = V' G^+ V. Agents whose environment cannot be told from the mixture have rho = 1.
     bool shrink = true;
   };
-  static std::vector<Param> params();
-  static Config config(const Values& values);
+  static const Params<Config>& params();
 
   explicit LearntRatio(const Config& config) : config_(config) {}
   bool learns() const override { return true; }
@@ -65,6 +64,11 @@ class LearntRatio : public Ratio {
  private:
   Config config_;
   double n_ = 1;
+};
+
+template <>
+struct EnumNames<LearntRatio::Counting> {
+  static constexpr std::string_view all[] = {"past", "current"};
 };
 
 }  // namespace affpcl

@@ -12,18 +12,15 @@ namespace {
 constexpr double kRenew = 1.02;  // G by so much larger: time for a new inverse (decision 009)
 }
 
-std::vector<Param> LinearRatio::params() {
-  std::vector<Param> all = LearntRatio::params();
-  for (const Param& p : feature_params()) all.push_back(p);
-  all.push_back({.name = "ridge",
-                 .doc = "linear ratios: share of the Gram matrix' diagonal that is added to it",
-                 .fallback = 0.0,
-                 .lo = 0});
-  return all;
-}
-
-LinearRatio::Config LinearRatio::config(const Values& values) {
-  return {LearntRatio::config(values), feature_config(values), values.number("ridge")};
+const Params<LinearRatio::Config>& LinearRatio::params() {
+  static const Params<Config> kParams =
+      Params<Config>()
+          .add(&Config::learnt, LearntRatio::params())
+          .add(&Config::features, FeatureConfig::params())
+          .add({{"ridge", &Config::ridge,
+                 "linear ratios: share of the Gram matrix' diagonal that is added to it",
+                 at_least(0)}});
+  return kParams;
 }
 
 void LinearRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {

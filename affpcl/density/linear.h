@@ -13,12 +13,11 @@ namespace affpcl {
 class LinearRatio : public LearntRatio {
  public:
   struct Config {
-    LearntRatio::Config learnt;
-    FeatureConfig features;
+    LearntRatio::Config learnt = {};
+    FeatureConfig features = {};
     double ridge = 0;  // relative: this share of the Gram matrix' diagonal is added to it
   };
-  static std::vector<Param> params();
-  static Config config(const Values& values);
+  static const Params<Config>& params();
 
   explicit LinearRatio(const Config& config)
       : LearntRatio(config.learnt), features_config_(config.features), ridge_(config.ridge) {}

@@ -127,9 +127,9 @@ TEST(Linear, RefusesFeaturesThatCannotBe) {
   system.p = 1;
   system.psi = {1, std::numeric_limits<double>::quiet_NaN()};
   const Tabular spoilt(system, Tabular::Coe::kAuto);
-  EXPECT_THROW(make_features({.kind = "one-hot"}, gaussian), BadInput);
-  EXPECT_THROW(make_features({.kind = "problem"}, gaussian), BadInput);
-  EXPECT_THROW(make_features({.kind = "problem"}, spoilt), BadInput);
+  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kOneHot}, gaussian), BadInput);
+  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kProblem}, gaussian), BadInput);
+  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kProblem}, spoilt), BadInput);
 }
 
 TEST(Features, BumpsAreSharesAndFourierHasTheConstant) {
@@ -138,7 +138,8 @@ TEST(Features, BumpsAreSharesAndFourierHasTheConstant) {
   problem.draw({{5, 0, 0}, {}}, {{0, kLanes}, nullptr}, {s.data(), 3});
   s.data()[0] = 1e3;  // far from every centre
   for (const char* kind : {"bumps", "fourier"}) {
-    const auto features = make_features({.kind = kind, .p = 20}, problem);
+    const auto features =
+        make_features({.kind = value_of<FeatureConfig::Kind>(kind, "features"), .p = 20}, problem);
     ASSERT_EQ(features->p(), 20);
     (*features)(problem, {0, kLanes}, {s.data(), 3}, {psi.data(), 20});
     for (int l = 0; l < kLanes; ++l) {

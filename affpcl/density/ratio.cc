@@ -16,43 +16,37 @@
 
 namespace affpcl {
 
+namespace {
+
+template <class R>  // with R::Config, R::params() and a constructor R(Config)
+RatioKind ratio_kind_of(std::string_view name, std::string_view doc) {
+  return {name, doc, R::params().table(), [](const Values& v) {
+            return std::unique_ptr<Ratio>(std::make_unique<R>(R::params().read(v)));
+          }};
+}
+
+}  // namespace
+
 const std::vector<RatioKind>& ratio_kinds() {
   static const std::vector<RatioKind> kKinds = {
-      {"exact", "known densities, as Algorithm 1 assumes", ExactRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new ExactRatio(ExactRatio::config(v)));
-       }},
+      ratio_kind_of<ExactRatio>("exact", "known densities, as Algorithm 1 assumes"),
       {"none",
        "no importance correction (rho = 1); biased when environments differ",
        {},
        [](const Values&) { return std::unique_ptr<Ratio>(new NoRatio); }},
-      {"counts", "learnt: counts per state, for finite problems", LearntRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new CountRatio(LearntRatio::config(v)));
-       }},
-      {"linear", "learnt: rho - 1 = psi' eta by least squares from sums", LinearRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new LinearRatio(LinearRatio::config(v)));
-       }},
-      {"fixed-point", "learnt: psi' eta by the paper's stochastic iteration",
-       FixedPointRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new FixedPointRatio(FixedPointRatio::config(v)));
-       }},
-      {"sparse", "learnt: psi' eta with few entries, for environments that differ in few features",
-       SparseRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new SparseRatio(SparseRatio::config(v)));
-       }},
+      ratio_kind_of<CountRatio>("counts", "learnt: counts per state, for finite problems"),
+      ratio_kind_of<LinearRatio>("linear", "learnt: rho - 1 = psi' eta by least squares from sums"),
+      ratio_kind_of<FixedPointRatio>("fixed-point",
+                                     "learnt: psi' eta by the paper's stochastic iteration"),
+      ratio_kind_of<SparseRatio>(
+          "sparse",
+          "learnt: psi' eta with few entries, for environments that differ in few features"),
       {"policy",
        "learnt: state visits times the current policy, for agents that act (the paper's for SARSA)",
        {},
        [](const Values&) { return std::unique_ptr<Ratio>(new OccupancyRatio(false)); }},
-      {"coupled", "learnt: from coupled pairs of samples, an oracle of finite problems",
-       CoupledRatio::params(),
-       [](const Values& v) {
-         return std::unique_ptr<Ratio>(new CoupledRatio(CoupledRatio::config(v)));
-       }},
+      ratio_kind_of<CoupledRatio>(
+          "coupled", "learnt: from coupled pairs of samples, an oracle of finite problems"),
   };
   return kKinds;
 }

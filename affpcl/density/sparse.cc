@@ -7,29 +7,14 @@
 
 namespace affpcl {
 
-std::vector<Param> SparseRatio::params() {
-  std::vector<Param> all = feature_params();
-  all.push_back(LearntRatio::params().front());
-  all.push_back({.name = "penalty",
-                 .doc = "sparse ratios: hard threshold (l0) or soft (l1)",
-                 .fallback = "l0",
-                 .choices = {"l0", "l1"}});
-  all.push_back({.name = "threshold",
-                 .doc = "sparse ratios: in units of sqrt(2 ln p) standard deviations",
-                 .fallback = 1.0,
-                 .lo = 0});
-  return all;
-}
-
-SparseRatio::Config SparseRatio::config(const Values& v) {
-  Config c;
-  c.linear.features = feature_config(v);
-  c.linear.learnt = {
-      .counting = v.text("counting") == "past" ? Counting::kPast : Counting::kCurrent,
-      .shrink = false};
-  c.penalty = v.text("penalty") == "l0" ? Penalty::kL0 : Penalty::kL1;
-  c.threshold = v.number("threshold");
-  return c;
+const Params<SparseRatio::Config>& SparseRatio::params() {
+  static const Params<Config> kParams =
+      Params<Config>()
+          .add(&Config::linear, LinearRatio::params(), {"shrink", "ridge"})
+          .add({{"penalty", &Config::penalty, "sparse ratios: hard threshold (l0) or soft (l1)"},
+                {"threshold", &Config::threshold,
+                 "sparse ratios: in units of sqrt(2 ln p) standard deviations", at_least(0)}});
+  return kParams;
 }
 
 void SparseRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {

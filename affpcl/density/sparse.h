@@ -12,12 +12,11 @@ class SparseRatio final : public LinearRatio {
  public:
   enum class Penalty { kL0, kL1 };
   struct Config {
-    LinearRatio::Config linear;
+    LinearRatio::Config linear = {.learnt = {.shrink = false}};
     Penalty penalty = Penalty::kL0;
     double threshold = 1;
   };
-  static std::vector<Param> params();
-  static Config config(const Values& values);
+  static const Params<Config>& params();
 
   explicit SparseRatio(const Config& config)
       : LinearRatio(config.linear), penalty_(config.penalty), threshold_(config.threshold) {}
@@ -31,6 +30,11 @@ class SparseRatio final : public LinearRatio {
   double threshold_;
   Field eta_;   // agent
   Field norm_;  // centre: a bound of the largest eigenvalue of G scaled to a unit diagonal
+};
+
+template <>
+struct EnumNames<SparseRatio::Penalty> {
+  static constexpr std::string_view all[] = {"l0", "l1"};
 };
 
 }  // namespace affpcl

@@ -21,6 +21,15 @@ struct ProblemKind {
   std::function<std::unique_ptr<Problem>(const Values&, std::uint64_t, std::uint32_t)> make;
 };
 
+// The entry of a problem with P::Config, P::params() and a constructor (Config, seed, replicate).
+template <class P>
+ProblemKind problem_kind_of(std::string_view name, std::string_view doc) {
+  return {name, doc, P::params().table(),
+          [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+            return std::make_unique<P>(P::params().read(v), seed, replicate);
+          }};
+}
+
 const std::vector<ProblemKind>& problem_kinds();
 const ProblemKind& problem_kind(
     std::string_view name);  // BadInput if there is none, with a suggestion

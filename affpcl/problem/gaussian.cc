@@ -20,69 +20,34 @@ constexpr Field whole(int rows) { return {0, rows}; }
 
 }  // namespace
 
+const Params<Gaussian::Config>& Gaussian::params() {
+  static const Params<Config> kParams = {
+      {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
+      {"dim", &Config::dim, "unknowns per agent d", between(1, 10000)},
+      {"delta_env", &Config::delta_env,
+       "knob of environment heterogeneity: means of length delta_env * spread", between(0, 100)},
+      {"delta_obj", &Config::delta_obj,
+       "knob of objective heterogeneity: theta^i at distance delta_obj from theta_base",
+       between(0, 1e6)},
+      {"eps_A", &Config::eps_A, "noise of A(s)", between(0, 1e6)},
+      {"eps_b", &Config::eps_b, "noise of Phi(s)", between(0, 1e6)},
+      {"spread", &Config::spread, "the paper's C_A", between(0, 1e6)},
+      {"theta_length", &Config::theta_length, "length of theta_base; 0 leaves it as drawn",
+       between(0, 1e6)},
+      {"ridge", &Config::ridge, "added to the diagonal of A_base and Phi_base; -1: dim",
+       between(-1, 1e6)},
+      {"environments", &Config::environments, "distinct environments; 0: one per agent",
+       between(0, kMostAgents)},
+      {"first_central", &Config::first_central, "the first agent sits at the centre"},
+  };
+  return kParams;
+}
+
 ProblemKind Gaussian::kind() {
-  const Config c;
-  return {
+  return problem_kind_of<Gaussian>(
       "gaussian",
       "the paper's synthetic system: Gaussian environments, multiplicative noise, closed-form "
-      "truth",
-      {
-          {.name = "agents",
-           .doc = "number of agents n",
-           .fallback = c.agents,
-           .lo = 1,
-           .hi = kMostAgents},
-          {.name = "dim",
-           .doc = "unknowns per agent d",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 10000},
-          {.name = "delta_env",
-           .doc = "knob of environment heterogeneity: means of length delta_env * spread",
-           .fallback = c.delta_env,
-           .lo = 0,
-           .hi = 100},
-          {.name = "delta_obj",
-           .doc = "knob of objective heterogeneity: theta^i at distance delta_obj from theta_base",
-           .fallback = c.delta_obj,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "eps_A", .doc = "noise of A(s)", .fallback = c.eps_A, .lo = 0, .hi = 1e6},
-          {.name = "eps_b", .doc = "noise of Phi(s)", .fallback = c.eps_b, .lo = 0, .hi = 1e6},
-          {.name = "spread", .doc = "the paper's C_A", .fallback = c.spread, .lo = 0, .hi = 1e6},
-          {.name = "theta_length",
-           .doc = "length of theta_base; 0 leaves it as drawn",
-           .fallback = c.theta_length,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "ridge",
-           .doc = "added to the diagonal of A_base and Phi_base; -1: dim",
-           .fallback = c.ridge,
-           .lo = -1,
-           .hi = 1e6},
-          {.name = "environments",
-           .doc = "distinct environments; 0: one per agent",
-           .fallback = c.environments,
-           .lo = 0,
-           .hi = kMostAgents},
-          {.name = "first_central",
-           .doc = "the first agent sits at the centre",
-           .fallback = c.first_central},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-        const Config config{.agents = v.integer("agents"),
-                            .dim = static_cast<int>(v.integer("dim")),
-                            .delta_env = v.number("delta_env"),
-                            .delta_obj = v.number("delta_obj"),
-                            .eps_A = v.number("eps_A"),
-                            .eps_b = v.number("eps_b"),
-                            .spread = v.number("spread"),
-                            .theta_length = v.number("theta_length"),
-                            .ridge = v.number("ridge"),
-                            .environments = v.integer("environments"),
-                            .first_central = v.flag("first_central")};
-        return std::make_unique<Gaussian>(config, seed, replicate);
-      }};
+      "truth");
 }
 
 Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate)

@@ -28,6 +28,7 @@ class Gaussian final : public Problem {
     bool first_central =
         true;  // the first environment has mean 0 and the first agent has theta_base
   };
+  static const Params<Config>& params();
   static ProblemKind kind();
   Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate);
 

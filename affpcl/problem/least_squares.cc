@@ -129,88 +129,38 @@ class FourthMoment {
 
 }  // namespace
 
+const Params<LeastSquares::Config>& LeastSquares::params() {
+  static const Params<Config> kParams = {
+      {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
+      {"dim", &Config::dim, "features, unknowns per agent d", between(1, 10000)},
+      {"channels", &Config::channels, "outcome channels c", between(1, 100)},
+      {"delta_env", &Config::delta_env,
+       "knob of environment heterogeneity: means of length delta_env * spread", between(0, 100)},
+      {"delta_obj", &Config::delta_obj,
+       "knob of objective heterogeneity: theta^i at distance delta_obj from theta_base",
+       between(0, 1e6)},
+      {"spread", &Config::spread, "how far apart environments are at delta_env = 1",
+       between(0, 1e6)},
+      {"curve", &Config::curve,
+       "square part of the channels; above 0 solutions depend on the environment", between(0, 1e6)},
+      {"channel_noise", &Config::channel_noise,
+       "noise of the channels, which collaboration can average", between(0, 1e6)},
+      {"label_noise", &Config::label_noise, "noise of an agent's own labels, which it cannot",
+       between(0, 1e6)},
+      {"Phi", &Config::Phi,
+       "channels: phi c'; identity: I, ill-chosen; features: A itself, AffPCL is "
+       "independent"},
+      {"environments", &Config::environments, "distinct environments; 0: one per agent",
+       between(0, kMostAgents)},
+      {"first_central", &Config::first_central, "the first agent sits at the centre"},
+  };
+  return kParams;
+}
+
 ProblemKind LeastSquares::kind() {
-  const Config c;
-  return {
+  return problem_kind_of<LeastSquares>(
       "least_squares",
-      "least squares on Gaussian features; labels weigh outcome channels; Phi well or ill chosen",
-      {
-          {.name = "agents",
-           .doc = "number of agents n",
-           .fallback = c.agents,
-           .lo = 1,
-           .hi = kMostAgents},
-          {.name = "dim",
-           .doc = "features, unknowns per agent d",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 10000},
-          {.name = "channels",
-           .doc = "outcome channels c",
-           .fallback = std::int64_t{c.channels},
-           .lo = 1,
-           .hi = 100},
-          {.name = "delta_env",
-           .doc = "knob of environment heterogeneity: means of length delta_env * spread",
-           .fallback = c.delta_env,
-           .lo = 0,
-           .hi = 100},
-          {.name = "delta_obj",
-           .doc = "knob of objective heterogeneity: theta^i at distance delta_obj from theta_base",
-           .fallback = c.delta_obj,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "spread",
-           .doc = "how far apart environments are at delta_env = 1",
-           .fallback = c.spread,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "curve",
-           .doc = "square part of the channels; above 0 solutions depend on the environment",
-           .fallback = c.curve,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "channel_noise",
-           .doc = "noise of the channels, which collaboration can average",
-           .fallback = c.channel_noise,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "label_noise",
-           .doc = "noise of an agent's own labels, which it cannot",
-           .fallback = c.label_noise,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "Phi",
-           .doc = "channels: phi c'; identity: I, ill-chosen; features: A itself, AffPCL is "
-                  "independent",
-           .fallback = "channels",
-           .choices = {"channels", "identity", "features"}},
-          {.name = "environments",
-           .doc = "distinct environments; 0: one per agent",
-           .fallback = c.environments,
-           .lo = 0,
-           .hi = kMostAgents},
-          {.name = "first_central",
-           .doc = "the first agent sits at the centre",
-           .fallback = c.first_central},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-        const Config config{.agents = v.integer("agents"),
-                            .dim = static_cast<int>(v.integer("dim")),
-                            .channels = static_cast<int>(v.integer("channels")),
-                            .delta_env = v.number("delta_env"),
-                            .delta_obj = v.number("delta_obj"),
-                            .spread = v.number("spread"),
-                            .curve = v.number("curve"),
-                            .channel_noise = v.number("channel_noise"),
-                            .label_noise = v.number("label_noise"),
-                            .Phi = v.text("Phi") == "identity"   ? Form::kIdentity
-                                   : v.text("Phi") == "features" ? Form::kFeatures
-                                                                 : Form::kChannels,
-                            .environments = v.integer("environments"),
-                            .first_central = v.flag("first_central")};
-        return std::make_unique<LeastSquares>(config, seed, replicate);
-      }};
+      "least squares on Gaussian features; labels weigh outcome channels; Phi well or ill chosen");
 }
 
 LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate)

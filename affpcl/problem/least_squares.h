@@ -39,6 +39,7 @@ class LeastSquares final : public Problem {
     std::int64_t environments = 0;  // distinct environments, dealt out in turn; 0: one per agent
     bool first_central = true;      // the first environment has mean 0, the first agent theta_base
   };
+  static const Params<Config>& params();
   static ProblemKind kind();
   LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate);
 
@@ -90,6 +91,11 @@ class LeastSquares final : public Problem {
   std::vector<double> theta_mean_;  // mean of theta^i
   NormalDensities laws_;
   Store theta_, mean_b_;  // per agent: theta^i, bbar^i
+};
+
+template <>
+struct EnumNames<LeastSquares::Form> {
+  static constexpr std::string_view all[] = {"channels", "identity", "features"};
 };
 
 }  // namespace affpcl

@@ -14,7 +14,7 @@ namespace affpcl {
 namespace {
 
 struct Config {
-  std::string file, with, agent, target, channels, weights, features, fold, repeat;
+  std::string file, with, agent = "agent", target, channels, weights, features, fold, repeat;
   double delta_obj = 0, ridge = 0, scale = 1;
   std::int64_t agents = 0;
   bool once = false;
@@ -186,79 +186,41 @@ std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
 }  // namespace
 
 ProblemKind Rows::kind() {
-  return {
-      "rows",
-      "least squares on the rows of a table; with folds, errors are those of rows held out",
-      {
-          {.name = "file",
-           .doc = "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF",
-           .fallback = "",
-           .path = true},
-          {.name = "with",
-           .doc = "more columns of the same rows, from another file",
-           .fallback = "",
-           .path = true},
-          {.name = "agent", .doc = "the column that names the agent", .fallback = "agent"},
-          {.name = "agents",
-           .doc = "so many agents, the first ones; 0: all",
-           .fallback = std::int64_t{0},
-           .lo = 0,
-           .hi = kMostAgents},
-          {.name = "target", .doc = "the column to predict", .fallback = ""},
-          {.name = "channels",
-           .doc = "instead: outcomes \"a,b\" that each agent weighs in its own way; with a target: "
-                  "what it is made of, with weights that are not stated",
-           .fallback = ""},
-          {.name = "weights",
-           .doc = "a CSV file with columns agent and channels: each agent's weights",
-           .fallback = "",
-           .path = true},
-          {.name = "delta_obj",
-           .doc = "without such a file, of two channels: weights of the first evenly from .5 - "
-                  "delta_obj/2 to .5 + delta_obj/2",
-           .fallback = 0.0,
-           .lo = 0,
-           .hi = 100},
-          {.name = "features",
-           .doc = "columns to predict from; empty: all other numbers",
-           .fallback = ""},
-          {.name = "fold",
-           .doc = "a column of numbers 0, 1, …: replicate r is scored on the rows of fold r, and "
-                  "learns from the others",
-           .fallback = ""},
-          {.name = "repeat",
-           .doc =
-               "a column of numbers 0, 1, …: replicate r uses the rows of number r / folds only, "
-               "such as those of one of several feature maps",
-           .fallback = ""},
-          {.name = "scale",
-           .doc = "features are multiplied by it",
-           .fallback = 1.0,
-           .lo = 0,
-           .above = true},
-          {.name = "ridge", .doc = "added to every A(s)", .fallback = 0.0, .lo = 0},
-          {.name = "order",
-           .doc = "at random with replacement, or each row once, after which an agent is absent",
-           .fallback = "random",
-           .choices = {"random", "once"}},
-      },
-      [](const Values& v, std::uint64_t, std::uint32_t replicate) {
-        return make({.file = v.text("file"),
-                     .with = v.text("with"),
-                     .agent = v.text("agent"),
-                     .target = v.text("target"),
-                     .channels = v.text("channels"),
-                     .weights = v.text("weights"),
-                     .features = v.text("features"),
-                     .fold = v.text("fold"),
-                     .repeat = v.text("repeat"),
-                     .delta_obj = v.number("delta_obj"),
-                     .ridge = v.number("ridge"),
-                     .scale = v.number("scale"),
-                     .agents = v.integer("agents"),
-                     .once = v.text("order") == "once"},
-                    replicate);
-      }};
+  static const Params<Config> kParams = {
+      {"file", &Config::file, "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF", kPath},
+      {"with", &Config::with, "more columns of the same rows, from another file", kPath},
+      {"agent", &Config::agent, "the column that names the agent"},
+      {"agents", &Config::agents, "so many agents, the first ones; 0: all",
+       between(0, kMostAgents)},
+      {"target", &Config::target, "the column to predict"},
+      {"channels", &Config::channels,
+       "instead: outcomes \"a,b\" that each agent weighs in its own way; with a target: "
+       "what it is made of, with weights that are not stated"},
+      {"weights", &Config::weights,
+       "a CSV file with columns agent and channels: each agent's weights", kPath},
+      {"delta_obj", &Config::delta_obj,
+       "without such a file, of two channels: weights of the first evenly from .5 - "
+       "delta_obj/2 to .5 + delta_obj/2",
+       between(0, 100)},
+      {"features", &Config::features, "columns to predict from; empty: all other numbers"},
+      {"fold", &Config::fold,
+       "a column of numbers 0, 1, …: replicate r is scored on the rows of fold r, and "
+       "learns from the others"},
+      {"repeat", &Config::repeat,
+       "a column of numbers 0, 1, …: replicate r uses the rows of number r / folds only, "
+       "such as those of one of several feature maps"},
+      {"scale", &Config::scale, "features are multiplied by it", above(0)},
+      {"ridge", &Config::ridge, "added to every A(s)", at_least(0)},
+      {"order",
+       &Config::once,
+       {"random", "once"},
+       "at random with replacement, or each row once, after which an agent is absent"},
+  };
+  return {"rows",
+          "least squares on the rows of a table; with folds, errors are those of rows held out",
+          kParams.table(), [](const Values& v, std::uint64_t, std::uint32_t replicate) {
+            return make(kParams.read(v), replicate);
+          }};
 }
 
 }  // namespace affpcl

@@ -71,76 +71,29 @@ class Sarsa::Law final : public Occupancy {
   bool exact_;
 };
 
+const Params<Sarsa::Config>& Sarsa::params() {
+  static const Params<Config> kParams = {
+      {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
+      {"states", &Config::states, "number of states", between(1, 1000)},
+      {"actions", &Config::actions, "number of actions", between(1, kMost)},
+      {"dim", &Config::dim, "features of a state and action d", between(1, kMost)},
+      {"gamma", &Config::gamma, "discount of the future, below 1", between(0, 1)},
+      {"temperature", &Config::temperature, "the policy is softmax(Q / temperature)",
+       above(0, 1e6)},
+      {"delta_env", &Config::delta_env, "relative perturbation of the transition kernels",
+       between(0, 1)},
+      {"delta_obj", &Config::delta_obj, "relative perturbation of the rewards", between(0, 1e6)},
+      {"error", &Config::error,
+       "what the error is measured to: theta_fp (the on-policy fixed point), "
+       "theta_q (the projected value of softmax(Q*)), q_star (Q* itself)"},
+      {"first_central", &Config::first_central, "the first agent has the base kernel and rewards"},
+  };
+  return kParams;
+}
+
 ProblemKind Sarsa::kind() {
-  const Config c;
-  return {"sarsa",
-          "on-policy control of finite MDPs by SARSA; each agent acts by its own iterate",
-          {
-              {.name = "agents",
-               .doc = "number of agents n",
-               .fallback = c.agents,
-               .lo = 1,
-               .hi = kMostAgents},
-              {.name = "states",
-               .doc = "number of states",
-               .fallback = std::int64_t{c.states},
-               .lo = 1,
-               .hi = 1000},
-              {.name = "actions",
-               .doc = "number of actions",
-               .fallback = std::int64_t{c.actions},
-               .lo = 1,
-               .hi = kMost},
-              {.name = "dim",
-               .doc = "features of a state and action d",
-               .fallback = std::int64_t{c.dim},
-               .lo = 1,
-               .hi = kMost},
-              {.name = "gamma",
-               .doc = "discount of the future, below 1",
-               .fallback = c.gamma,
-               .lo = 0,
-               .hi = 1},
-              {.name = "temperature",
-               .doc = "the policy is softmax(Q / temperature)",
-               .fallback = c.temperature,
-               .lo = 0,
-               .hi = 1e6,
-               .above = true},
-              {.name = "delta_env",
-               .doc = "relative perturbation of the transition kernels",
-               .fallback = c.delta_env,
-               .lo = 0,
-               .hi = 1},
-              {.name = "delta_obj",
-               .doc = "relative perturbation of the rewards",
-               .fallback = c.delta_obj,
-               .lo = 0,
-               .hi = 1e6},
-              {.name = "error",
-               .doc = "what the error is measured to: theta_fp (the on-policy fixed point), "
-                      "theta_q (the projected value of softmax(Q*)), q_star (Q* itself)",
-               .fallback = "theta_fp",
-               .choices = {"theta_fp", "theta_q", "q_star"}},
-              {.name = "first_central",
-               .doc = "the first agent has the base kernel and rewards",
-               .fallback = c.first_central},
-          },
-          [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-            const Config config{.agents = v.integer("agents"),
-                                .states = static_cast<int>(v.integer("states")),
-                                .actions = static_cast<int>(v.integer("actions")),
-                                .dim = static_cast<int>(v.integer("dim")),
-                                .gamma = v.number("gamma"),
-                                .temperature = v.number("temperature"),
-                                .delta_env = v.number("delta_env"),
-                                .delta_obj = v.number("delta_obj"),
-                                .error = v.text("error") == "theta_q"  ? Error::kThetaQ
-                                         : v.text("error") == "q_star" ? Error::kQStar
-                                                                       : Error::kThetaFp,
-                                .first_central = v.flag("first_central")};
-            return std::make_unique<Sarsa>(config, seed, replicate);
-          }};
+  return problem_kind_of<Sarsa>(
+      "sarsa", "on-policy control of finite MDPs by SARSA; each agent acts by its own iterate");
 }
 
 Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) : config_(config) {

@@ -38,6 +38,7 @@ class Sarsa final : public Problem {
   static constexpr int kMost = kMostActions;  // actions, and unknowns
   Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate);
   ~Sarsa() override;
+  static const Params<Config>& params();
   static ProblemKind kind();
 
   Shape shape() const override;
@@ -94,6 +95,11 @@ class Sarsa final : public Problem {
   Store q_target_;                               // per agent: theta_q, d rows
   std::vector<std::vector<double>> q_star_;      // [agents][cells]
   std::vector<std::unique_ptr<Law>> laws_;       // exact, counted
+};
+
+template <>
+struct EnumNames<Sarsa::Error> {
+  static constexpr std::string_view all[] = {"theta_fp", "theta_q", "q_star"};
 };
 
 }  // namespace affpcl

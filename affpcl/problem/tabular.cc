@@ -27,135 +27,81 @@ double largest_norm(const std::vector<double>& matrices, int states, int rows, i
 int state_of(In s, int lane) { return static_cast<int>(s.row(0)[lane]); }
 
 // What a choice of system or family leaves unread or cannot have.
-void refuse_contradictions(const Values& v, const std::vector<Param>& params) {
-  const bool law = v.text("system") == "law", two_point = v.text("family") == "two_point";
-  if (law && v.text("family") == "free_ride")
+void refuse_contradictions(const Tabular::Config& c) {
+  const bool law = c.system == Tabular::System::kLaw,
+             two_point = c.family == Tabular::Family::kTwoPoint;
+  if (law && c.family == Tabular::Family::kFreeRide)
     throw BadInput("problem.system = \"law\" does not go with problem.family = \"free_ride\"");
-  for (const Param& p : params) {
-    const Value& value = v.all().find(p.name)->second;
-    const bool unread = (law && (p.name == "dim" || p.name == "angle" || p.name == "noise_A" ||
-                                 p.name == "noise_Phi")) ||
-                        (two_point && p.name == "sparsity");
-    if (unread && value != p.fallback)
-      throw BadInput(
-          fmt::format("problem.{} = {} means nothing with problem.{}", p.name, to_text(value),
-                      law && p.name != "sparsity" ? "system = \"law\"" : "family = \"two_point\""));
+  for (const auto& [param, get, set] : Tabular::params().entries()) {
+    const std::string_view name = param.name;
+    const bool with_law =
+        law && (name == "dim" || name == "angle" || name == "noise_A" || name == "noise_Phi");
+    const bool with_two_point = two_point && name == "sparsity";
+    if ((with_law || with_two_point) && get(c) != param.fallback)
+      throw BadInput(fmt::format("problem.{} = {} means nothing with problem.{}", name,
+                                 to_text(get(c)),
+                                 with_law ? "system = \"law\"" : "family = \"two_point\""));
   }
-  if (two_point && v.integer("states") % 2 != 0)
-    throw BadInput(fmt::format("problem.states = {} is odd, but family = \"two_point\" pairs them",
-                               v.integer("states")));
-  if (two_point && v.number("delta_env") > 0.5)
+  if (two_point && c.states % 2 != 0)
+    throw BadInput(
+        fmt::format("problem.states = {} is odd, but family = \"two_point\" pairs them", c.states));
+  if (two_point && c.delta_env > 0.5)
     throw BadInput(fmt::format(
         "problem.delta_env = {} is above .5, the most that family = \"two_point\" can have",
-        v.number("delta_env")));
-}
-
-Tabular::Family family(const std::string& name) {
-  if (name == "exchange") return Tabular::Family::kExchange;
-  if (name == "free_ride") return Tabular::Family::kFreeRide;
-  return name == "two_point" ? Tabular::Family::kTwoPoint : Tabular::Family::kMixture;
+        c.delta_env));
 }
 
 }  // namespace
 
+const Params<Tabular::Config>& Tabular::params() {
+  static const Params<Config> kParams = {
+      {"family", &Config::family,
+       "mixture: laws and objectives around a base; exchange: pairs of agents that "
+       "differ from mu^0 in few states (apx:dre); free_ride: all apart, the first at "
+       "the centre (sec:asa); two_point: the hard pair of apx:lower, the first against "
+       "the rest"},
+      {"system", &Config::system,
+       "random: A(s), Phi(s) around the identity; law: A = I, b = e_s theta, so that x "
+       "is the environment mu itself and dim the number of states"},
+      {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
+      {"dim", &Config::dim, "unknowns per agent d", between(1, 1000)},
+      {"states", &Config::states, "number of states", between(1, 100000)},
+      {"delta_env", &Config::delta_env, "share of an agent's own law in mu^i", between(0, 1)},
+      {"delta_obj", &Config::delta_obj, "distance of theta^i from theta_base", between(0, 1e6)},
+      {"noise_A", &Config::noise_A, "noise of A(s) around the identity", between(0, 0.99)},
+      {"angle", &Config::angle,
+       "degrees by which A(s) turns, one way or the other: nu is about 1/cos (apx:noise)",
+       between(0, 89)},
+      {"noise_Phi", &Config::noise_Phi, "noise of Phi(s) around the identity", between(0, 0.99)},
+      {"sparsity", &Config::sparsity, "share of states on which an agent may differ", above(0, 1)},
+      {"first_central", &Config::first_central, "the first agent has the base law and objective"},
+  };
+  return kParams;
+}
+
+// A generated system, or one from a file.
+struct TabularSource {
+  std::string file = {};
+  Tabular::Config generated = {};
+  Tabular::Coe coe = Tabular::Coe::kAuto;
+};
+
 ProblemKind Tabular::kind() {
-  const Config c;
+  using Source = TabularSource;
+  static const auto kParams =
+      Params<Source>{{"file", &Source::file,
+                      "system.json to read instead of generating; then only coe counts", kPath}}
+          .add(&Source::generated, params())
+          .add({{"coe", &Source::coe,
+                 "central objective's direction: Phi theta - b, or its gradient form"}});
   return {
-      "tabular",
-      "a finite system, generated or read from JSON; every expectation is a finite sum",
-      {
-          {.name = "file",
-           .doc = "system.json to read instead of generating; then only coe counts",
-           .fallback = "",
-           .path = true},
-          {.name = "family",
-           .doc = "mixture: laws and objectives around a base; exchange: pairs of agents that "
-                  "differ from mu^0 in few states (apx:dre); free_ride: all apart, the first at "
-                  "the centre (sec:asa); two_point: the hard pair of apx:lower, the first against "
-                  "the rest",
-           .fallback = "mixture",
-           .choices = {"mixture", "exchange", "free_ride", "two_point"}},
-          {.name = "system",
-           .doc = "random: A(s), Phi(s) around the identity; law: A = I, b = e_s theta, so that x "
-                  "is the environment mu itself and dim the number of states",
-           .fallback = "random",
-           .choices = {"random", "law"}},
-          {.name = "agents",
-           .doc = "number of agents n",
-           .fallback = c.agents,
-           .lo = 1,
-           .hi = kMostAgents},
-          {.name = "dim",
-           .doc = "unknowns per agent d",
-           .fallback = std::int64_t{c.dim},
-           .lo = 1,
-           .hi = 1000},
-          {.name = "states",
-           .doc = "number of states",
-           .fallback = std::int64_t{c.states},
-           .lo = 1,
-           .hi = 100000},
-          {.name = "delta_env",
-           .doc = "share of an agent's own law in mu^i",
-           .fallback = c.delta_env,
-           .lo = 0,
-           .hi = 1},
-          {.name = "delta_obj",
-           .doc = "distance of theta^i from theta_base",
-           .fallback = c.delta_obj,
-           .lo = 0,
-           .hi = 1e6},
-          {.name = "noise_A",
-           .doc = "noise of A(s) around the identity",
-           .fallback = c.noise_A,
-           .lo = 0,
-           .hi = 0.99},
-          {.name = "angle",
-           .doc =
-               "degrees by which A(s) turns, one way or the other: nu is about 1/cos (apx:noise)",
-           .fallback = c.angle,
-           .lo = 0,
-           .hi = 89},
-          {.name = "noise_Phi",
-           .doc = "noise of Phi(s) around the identity",
-           .fallback = c.noise_Phi,
-           .lo = 0,
-           .hi = 0.99},
-          {.name = "sparsity",
-           .doc = "share of states on which an agent may differ",
-           .fallback = c.sparsity,
-           .lo = 0,
-           .hi = 1,
-           .above = true},
-          {.name = "first_central",
-           .doc = "the first agent has the base law and objective",
-           .fallback = c.first_central},
-          {.name = "coe",
-           .doc = "central objective's direction: Phi theta - b, or its gradient form",
-           .fallback = "auto",
-           .choices = {"auto", "residual", "gradient"}},
-      },
-      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-        const Tabular::Coe coe = v.text("coe") == "residual"   ? Tabular::Coe::kResidual
-                                 : v.text("coe") == "gradient" ? Tabular::Coe::kGradient
-                                                               : Tabular::Coe::kAuto;
-        if (!v.text("file").empty())
-          return std::make_unique<Tabular>(read_finite_system(v.text("file")), coe);
-        refuse_contradictions(v, kind().params);
-        const Config config{
-            .family = family(v.text("family")),
-            .system = v.text("system") == "law" ? Tabular::System::kLaw : Tabular::System::kRandom,
-            .agents = v.integer("agents"),
-            .dim = static_cast<int>(v.integer("dim")),
-            .states = static_cast<int>(v.integer("states")),
-            .delta_env = v.number("delta_env"),
-            .delta_obj = v.number("delta_obj"),
-            .noise_A = v.number("noise_A"),
-            .angle = v.number("angle"),
-            .noise_Phi = v.number("noise_Phi"),
-            .sparsity = v.number("sparsity"),
-            .first_central = v.flag("first_central")};
-        return std::make_unique<Tabular>(Tabular::generate(config, seed, replicate), coe);
+      "tabular", "a finite system, generated or read from JSON; every expectation is a finite sum",
+      kParams.table(), [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+        const Source source = kParams.read(v);
+        if (!source.file.empty())
+          return std::make_unique<Tabular>(read_finite_system(source.file), source.coe);
+        refuse_contradictions(source.generated);
+        return std::make_unique<Tabular>(generate(source.generated, seed, replicate), source.coe);
       }};
 }
 

@@ -66,6 +66,7 @@ class Tabular final : public Problem {
     kGradient
   };  // the paper's Phi theta - b, or Phi'(Phi theta - b); auto: residual if square
 
+  static const Params<Config>& params();
   static ProblemKind kind();
   Tabular(FiniteSystem system, Coe coe);
   static FiniteSystem generate(const Config& config, std::uint64_t seed, std::uint32_t replicate);
@@ -115,6 +116,21 @@ class Tabular final : public Problem {
   FiniteDensities laws_;
   std::vector<double> b_;   // [agents][states][d]
   std::vector<double> b0_;  // [states][d], mean over agents
+};
+
+template <>
+struct EnumNames<Tabular::Family> {
+  static constexpr std::string_view all[] = {"mixture", "exchange", "free_ride", "two_point"};
+};
+
+template <>
+struct EnumNames<Tabular::System> {
+  static constexpr std::string_view all[] = {"random", "law"};
+};
+
+template <>
+struct EnumNames<Tabular::Coe> {
+  static constexpr std::string_view all[] = {"auto", "residual", "gradient"};
 };
 
 }  // namespace affpcl

@@ -24,87 +24,49 @@ void refuse_idle(const Values& v, const std::vector<Param>& params, const char* 
 
 }  // namespace
 
-ProblemKind Td::kind() {
-  const Config c;
-  const std::vector<Param> model = {
-      {.name = "agents",
-       .doc = "number of agents n",
-       .fallback = c.agents,
-       .lo = 1,
-       .hi = kMostAgents},
-      {.name = "states",
-       .doc = "number of states",
-       .fallback = std::int64_t{c.states},
-       .lo = 1,
-       .hi = 1000},
-      {.name = "dim",
-       .doc = "features of a state d",
-       .fallback = std::int64_t{c.dim},
-       .lo = 1,
-       .hi = 1000},
-      {.name = "gamma",
-       .doc = "discount of the future, below 1",
-       .fallback = c.gamma,
-       .lo = 0,
-       .hi = 1},
-      {.name = "delta_env",
-       .doc = "how much of P^i is the agent's own",
-       .fallback = c.delta_env,
-       .lo = 0,
-       .hi = 1},
-      {.name = "delta_obj",
-       .doc = "distance of theta^i from theta_base; table: relative perturbation",
-       .fallback = c.delta_obj,
-       .lo = 0,
-       .hi = 1e6},
-      {.name = "concentration",
-       .doc = "of the Dirichlet rows of a kernel; small is sparse",
-       .fallback = c.concentration,
-       .lo = 1e-3,
-       .hi = 1e6},
-      {.name = "kernels",
-       .doc = "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised",
-       .fallback = "additive",
-       .choices = {"additive", "relative"}},
-      {.name = "rewards",
-       .doc = "linear in features of the transition, or any table",
-       .fallback = "linear",
-       .choices = {"linear", "table"}},
-      {.name = "sampling",
-       .doc = "independent pairs, or each agent's one trajectory",
-       .fallback = "independent",
-       .choices = {"independent", "markov"}},
-      {.name = "first_central",
-       .doc = "the first agent has the base kernel and rewards",
-       .fallback = c.first_central},
+const Params<Td::Config>& Td::params() {
+  static const Params<Config> kParams = {
+      {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
+      {"states", &Config::states, "number of states", between(1, 1000)},
+      {"dim", &Config::dim, "features of a state d", between(1, 1000)},
+      {"gamma", &Config::gamma, "discount of the future, below 1", between(0, 1)},
+      {"delta_env", &Config::delta_env, "how much of P^i is the agent's own", between(0, 1)},
+      {"delta_obj", &Config::delta_obj,
+       "distance of theta^i from theta_base; table: relative perturbation", between(0, 1e6)},
+      {"concentration", &Config::concentration,
+       "of the Dirichlet rows of a kernel; small is sparse", between(1e-3, 1e6)},
+      {"kernels", &Config::kernels,
+       "additive: (1 - h) P + h Q^i; relative: P (1 + h U[-1, 1]), normalised"},
+      {"rewards", &Config::rewards, "linear in features of the transition, or any table"},
+      {"sampling", &Config::sampling, "independent pairs, or each agent's one trajectory"},
+      {"first_central", &Config::first_central, "the first agent has the base kernel and rewards"},
   };
-  const std::vector<Param> log = TdLog::params();
-  std::vector<Param> params = model;
-  params.insert(params.end(), log.begin(), log.end());
+  return kParams;
+}
+
+// Generated chains, or a log of transitions.
+struct TdSource {
+  Td::Config model;
+  TdLog::Config log;
+};
+
+ProblemKind Td::kind() {
+  static const auto kParams = Params<TdSource>()
+                                  .add(&TdSource::model, params())
+                                  .add(&TdSource::log, TdLog::params(), {"gamma"});
   return {
       "td",
       "policy evaluation by TD(0): generated Markov reward processes, or logged transitions (file)",
-      std::move(params),
-      [model, log](const Values& v, std::uint64_t seed,
-                   std::uint32_t replicate) -> std::unique_ptr<Problem> {
-        if (!v.text("file").empty()) {
-          refuse_idle(v, model, "with problem.file");
-          return std::make_unique<TdLog>(TdLog::config(v));
+      kParams.table(),
+      [](const Values& v, std::uint64_t seed, std::uint32_t replicate) -> std::unique_ptr<Problem> {
+        TdSource source = kParams.read(v);
+        if (source.log.file.empty()) {
+          refuse_idle(v, TdLog::params().table(), "without problem.file");
+          return std::make_unique<Td>(source.model, seed, replicate);
         }
-        refuse_idle(v, log, "without problem.file");
-        const Config config{
-            .agents = v.integer("agents"),
-            .states = static_cast<int>(v.integer("states")),
-            .dim = static_cast<int>(v.integer("dim")),
-            .gamma = v.number("gamma"),
-            .delta_env = v.number("delta_env"),
-            .delta_obj = v.number("delta_obj"),
-            .concentration = v.number("concentration"),
-            .kernels = v.text("kernels") == "relative" ? Kernels::kRelative : Kernels::kAdditive,
-            .rewards = v.text("rewards") == "table" ? Rewards::kTable : Rewards::kLinear,
-            .sampling = v.text("sampling") == "markov" ? Sampling::kMarkov : Sampling::kIndependent,
-            .first_central = v.flag("first_central")};
-        return std::make_unique<Td>(config, seed, replicate);
+        refuse_idle(v, params().table(), "with problem.file");
+        source.log.gamma = source.model.gamma;
+        return std::make_unique<TdLog>(source.log);
       }};
 }
 

@@ -33,6 +33,7 @@ class Td final : public Transitions {
     Sampling sampling = Sampling::kIndependent;
     bool first_central = true;  // the first agent is the base
   };
+  static const Params<Config>& params();
   static ProblemKind kind();
   Td(const Config& config, std::uint64_t seed, std::uint32_t replicate);
 
@@ -82,6 +83,21 @@ class Td final : public Transitions {
   std::vector<double> R0_;     // [states][states], mean over agents
   Store means_;                // per agent: Abar^i (d x d rows), bbar^i (d rows)
   FiniteDensities laws_;       // of pairs
+};
+
+template <>
+struct EnumNames<Td::Kernels> {
+  static constexpr std::string_view all[] = {"additive", "relative"};
+};
+
+template <>
+struct EnumNames<Td::Rewards> {
+  static constexpr std::string_view all[] = {"linear", "table"};
+};
+
+template <>
+struct EnumNames<Td::Sampling> {
+  static constexpr std::string_view all[] = {"independent", "markov"};
 };
 
 }  // namespace affpcl

@@ -57,61 +57,34 @@ double squared_norm(const double* v, int n) { return std::inner_product(v, v + n
 
 }  // namespace
 
-std::vector<Param> TdLog::params() {
-  const Config c;
-  return {
-      {.name = "file",
-       .doc = "a CSV log of transitions instead of generated chains; each agent's own policy acted",
-       .fallback = "",
-       .path = true},
-      {.name = "agent", .doc = "file: the column that names the agent", .fallback = c.agent},
-      {.name = "state", .doc = "file: the column of states, by name", .fallback = c.state},
-      {.name = "next_state",
-       .doc = "file: the column of next states; may be blank where the episode ends",
-       .fallback = c.next_state},
-      {.name = "features",
-       .doc =
-           "file: numeric columns \"a,b\" for phi instead of states; the next are next_a, next_b",
-       .fallback = c.features},
-      {.name = "reward", .doc = "file: the column of rewards", .fallback = c.reward},
-      {.name = "channels",
-       .doc = "file: numeric columns \"c1,c2\" that rewards are made of, r = c' theta",
-       .fallback = c.channels},
-      {.name = "weights",
-       .doc = "a CSV file with columns agent and channels: each agent's theta, instead of rewards",
-       .fallback = c.weights,
-       .path = true},
-      {.name = "done",
-       .doc = "file: the column that is 1, true or yes where the episode ends; it may be lacking",
-       .fallback = c.done},
-      {.name = "order",
-       .doc =
-           "file: an agent's rows one after the other and again; once, and then it is absent; or "
-           "at random with replacement",
-       .fallback = "file",
-       .choices = {"file", "once", "random"}},
-      {.name = "short",
-       .doc = "file: agents with a single row are refused, or dropped",
-       .fallback = "refuse",
-       .choices = {"refuse", "drop"}},
+const Params<TdLog::Config>& TdLog::params() {
+  static const Params<Config> kParams = {
+      {"file", &Config::file,
+       "a CSV log of transitions instead of generated chains; each agent's own policy acted",
+       kPath},
+      {"agent", &Config::agent, "file: the column that names the agent"},
+      {"state", &Config::state, "file: the column of states, by name"},
+      {"next_state", &Config::next_state,
+       "file: the column of next states; may be blank where the episode ends"},
+      {"features", &Config::features,
+       "file: numeric columns \"a,b\" for phi instead of states; the next are next_a, next_b"},
+      {"reward", &Config::reward, "file: the column of rewards"},
+      {"channels", &Config::channels,
+       "file: numeric columns \"c1,c2\" that rewards are made of, r = c' theta"},
+      {"weights", &Config::weights,
+       "a CSV file with columns agent and channels: each agent's theta, instead of rewards", kPath},
+      {"done", &Config::done,
+       "file: the column that is 1, true or yes where the episode ends; it may be lacking"},
+      {"order", &Config::order,
+       "file: an agent's rows one after the other and again; once, and then it is absent; or "
+       "at random with replacement"},
+      {"short",
+       &Config::drop_short,
+       {"refuse", "drop"},
+       "file: agents with a single row are refused, or dropped"},
+      {"gamma", &Config::gamma, "discount of the future, below 1", between(0, 1)},
   };
-}
-
-TdLog::Config TdLog::config(const Values& v) {
-  return {.file = v.text("file"),
-          .agent = v.text("agent"),
-          .state = v.text("state"),
-          .next_state = v.text("next_state"),
-          .reward = v.text("reward"),
-          .done = v.text("done"),
-          .features = v.text("features"),
-          .channels = v.text("channels"),
-          .weights = v.text("weights"),
-          .gamma = v.number("gamma"),
-          .order = v.text("order") == "random" ? Order::kRandom
-                   : v.text("order") == "once" ? Order::kOnce
-                                               : Order::kFile,
-          .drop_short = v.text("short") == "drop"};
+  return kParams;
 }
 
 TdLog::TdLog(const Config& config) : config_(config) {

@@ -34,8 +34,7 @@ class TdLog final : public Transitions {
     bool drop_short = false;  // agents of fewer than kFewest rows: dropped, or refused
   };
   static constexpr std::int64_t kFewest = 2;
-  static std::vector<Param> params();  // those of Config but gamma
-  static Config config(const Values& values);
+  static const Params<Config>& params();
   explicit TdLog(const Config& config);  // reads the file
 
   Shape shape() const override;
@@ -96,6 +95,11 @@ class TdLog final : public Transitions {
   std::vector<double> phi_, next_phi_;    // [rows][d], numbers
   std::vector<double> c_, r_;             // [rows][channels]
   std::vector<double> theta_;             // [agents][channels], where weights are given
+};
+
+template <>
+struct EnumNames<TdLog::Order> {
+  static constexpr std::string_view all[] = {"file", "once", "random"};
 };
 
 }  // namespace affpcl

@@ -182,4 +182,9 @@ class Run {
   std::function<void(std::size_t, std::int64_t)> watcher_;
 };
 
+template <>
+struct EnumNames<RunOptions::Iterate> {
+  static constexpr std::string_view all[] = {"last", "weighted", "polyak"};
+};
+
 }  // namespace affpcl

@@ -21,69 +21,55 @@ namespace {
 
 using Given = std::map<std::string, Value>;
 
-const std::vector<Param>& run_table() {
-  const RunOptions r;
-  static const std::vector<Param> kParams = {
-      {.name = "steps",
-       .doc = "samples (or batches) per agent",
-       .fallback = r.steps,
-       .lo = 1,
-       .hi = 4e9},
-      {.name = "replicates",
-       .doc = "independent repetitions",
-       .fallback = std::int64_t{10},
-       .lo = 1,
-       .hi = 1e7},
-      {.name = "first",
-       .doc = "number of the first replicate: a study can be split, or go on where another ended",
-       .fallback = std::int64_t{0},
-       .lo = 0,
-       .hi = 1e9},
-      {.name = "seed", .doc = "decides all random numbers", .fallback = std::int64_t{1}, .lo = 0},
-      {.name = "tail",
-       .doc = "steps averaged for the summary; 0: the last ten, or all if fewer",
-       .fallback = std::int64_t{0},
-       .lo = 0},
-      {.name = "iterate",
-       .doc = "what is scored: the last iterate, lem:step's weighted average, or the second half's",
-       .fallback = "last",
-       .choices = {"last", "weighted", "polyak"}},
-      {.name = "curve_agents",
-       .doc = "agents whose own curve is kept; -1 is the last",
-       .fallback = std::vector<double>{0, -1}},
-      {.name = "curve_points",
-       .doc = "a longer run keeps so many evenly spaced points",
-       .fallback = r.curve_points,
-       .lo = 1,
-       .hi = 1e7},
-      {.name = "diverged_above",
-       .doc = "error, in units of mean |x*|^2, beyond which a run is given up",
-       .fallback = r.diverged_above,
-       .lo = 1,
-       .hi = 1e300},
+const Params<RunOptions>& run_options() {
+  using Options = RunOptions;
+  static const Params<Options> kParams = {
+      {"steps", &Options::steps, "samples (or batches) per agent", between(1, 4e9)},
+      {"seed", &Options::seed, "decides all random numbers", at_least(0)},
+      {"tail", &Options::tail, "steps averaged for the summary; 0: the last ten, or all if fewer",
+       at_least(0)},
+      {"iterate", &Options::iterate,
+       "what is scored: the last iterate, lem:step's weighted average, or the second half's"},
+      {"curve_agents", &Options::curve_agents, "agents whose own curve is kept; -1 is the last"},
+      {"curve_points", &Options::curve_points, "a longer run keeps so many evenly spaced points",
+       between(1, 1e7)},
+      {"diverged_above", &Options::diverged_above,
+       "error, in units of mean |x*|^2, beyond which a run is given up", between(1, 1e300)},
   };
   return kParams;
 }
 
-const std::vector<Param>& method_table() {
-  static const std::vector<Param> kParams = {
-      {.name = "name", .doc = "how results call it; the kind if left out", .fallback = ""},
-      {.name = "period",
-       .doc = "local steps between two rounds of communication (K)",
-       .fallback = std::int64_t{1},
-       .lo = 1,
-       .hi = 1e6},
-      {.name = "batch",
-       .doc = "samples averaged in one local step",
-       .fallback = std::int64_t{1},
-       .lo = 1,
-       .hi = 1e6},
-      {.name = "samples",
-       .doc = "instead of period: samples between two rounds, in steps of `batch`, the last one "
-              "with what is left",
-       .fallback = std::int64_t{0},
-       .lo = 0,
-       .hi = 1e9},
+const Params<Spec>& run_table() {
+  static const Params<Spec> kParams =
+      Params<Spec>()
+          .add(&Spec::run, run_options())
+          .add(
+              {{"replicates", &Spec::replicates, "independent repetitions", between(1, 1e7)},
+               {"first", &Spec::first,
+                "number of the first replicate: a study can be split, or go on where another ended",
+                between(0, 1e9)}});
+  return kParams;
+}
+
+const Params<Spec>& problem_table() {
+  static const Params<Spec> kParams = {
+      {"redraw",
+       &Spec::redraw_system,
+       {"samples", "system"},
+       "a new system per replicate, or one system and new samples"}};
+  return kParams;
+}
+
+const Params<MethodSpec>& method_table() {
+  static const Params<MethodSpec> kParams = {
+      {"name", &MethodSpec::name, "how results call it; the kind if left out"},
+      {"period", &MethodSpec::period, "local steps between two rounds of communication (K)",
+       between(1, 1e6)},
+      {"batch", &MethodSpec::batch, "samples averaged in one local step", between(1, 1e6)},
+      {"samples", &MethodSpec::samples,
+       "instead of period: samples between two rounds, in steps of `batch`, the last one with what "
+       "is left",
+       between(0, 1e9)},
   };
   return kParams;
 }
@@ -214,6 +200,12 @@ class Parser {
   const std::string& name() const { return name_; }
 
  private:
+  template <class Work>
+  auto named(Work work) const -> decltype(work());
+  void read_problem(const toml::table& problem, Spec& spec) const;
+  void read_run(const toml::table& run, Spec& spec) const;
+  MethodSpec read_method(const toml::table& method) const;
+
   std::string name_;
 };
 
@@ -227,7 +219,7 @@ std::string absolute(const std::string& path, const std::filesystem::path& folde
 bool names_file(const std::string& key) {
   for (const ProblemKind& kind : problem_kinds())
     for (const Param& p : kind.params)
-      if (p.path && key == "problem." + std::string(p.name)) return true;
+      if (p.allowed.path && key == "problem." + std::string(p.name)) return true;
   return false;
 }
 
@@ -250,69 +242,85 @@ std::string required_text(const Parser& in, const toml::table& table, const char
   return node->as_string()->get();
 }
 
-Spec Parser::spec(const toml::table& root) const {
-  only("", root, {"title", "problem", "run", "method", "sweep"});
-  Spec spec;
-  const auto named = [this](auto&& work) {  // complaints from below do not know the file
-    try {
-      return work();
-    } catch (const BadInput& e) {
-      const std::string what = e.what();
-      throw BadInput(what.rfind(name_, 0) == 0 ? what : name_ + ": " + what);
-    }
-  };
+// What lies below the parser does not know the spec's name; its complaints start with it.
+template <class Work>
+auto Parser::named(Work work) const -> decltype(work()) {
+  try {
+    return work();
+  } catch (const BadInput& e) {
+    const std::string what = e.what();
+    throw BadInput(what.rfind(name_, 0) == 0 ? what : name_ + ": " + what);
+  }
+}
 
-  const toml::table& problem = table(root, "problem");
+// Takes the entries that `table` describes out of `given`.
+Given extract(Given& given, const std::vector<Param>& table) {
+  Given taken;
+  for (const Param& p : table)
+    if (auto entry = given.extract(std::string(p.name))) taken.insert(std::move(entry));
+  return taken;
+}
+
+void Parser::read_problem(const toml::table& problem, Spec& spec) const {
   spec.problem_kind = required_text(*this, problem, "problem", "kind", "gaussian");
   const ProblemKind& kind =
       named([&]() -> const ProblemKind& { return problem_kind(spec.problem_kind); });
-  static const std::vector<Param> kProblem = {
-      {.name = "redraw",
-       .doc = "a new system per replicate, or one system and new samples",
-       .fallback = "system",
-       .choices = {"system", "samples"}}};
-  only("problem", problem, names_of(kind.params, kProblem, {"kind"}));
-  Given own = given("problem", problem, std::vector<std::string_view>{"kind", "redraw"}), shared;
-  if (problem.contains("redraw"))
-    shared["redraw"] = value("problem.redraw", *problem.get("redraw"));
-  spec.redraw_system =
-      named([&] { return Values(kProblem, shared, "problem"); }).text("redraw") == "system";
+  const std::vector<Param>& common = problem_table().table();
+  only("problem", problem, names_of(kind.params, common, {"kind"}));
+  Given own = given("problem", problem, std::vector<std::string_view>{"kind"});
+  const Given shared = extract(own, common);
+  problem_table().read(named([&] { return Values(common, shared, "problem"); }), spec);
   for (const Param& p : kind.params)
-    if (auto file = own.find(std::string(p.name)); p.path && file != own.end())
+    if (auto file = own.find(std::string(p.name)); p.allowed.path && file != own.end())
       if (auto* path = std::get_if<std::string>(&file->second))
         *path = absolute(*path, std::filesystem::path(name_).parent_path());
   spec.problem = named([&] { return Values(kind.params, own, "problem"); });
+}
 
-  static const toml::table kEmpty;
-  const toml::table& run = root.contains("run") ? table(root, "run") : kEmpty;
-  only("run", run,
-       names_of(run_table(), {}, {kStepKeys[0], kStepKeys[1], kStepKeys[2], kStepKeys[3]}));
-  const Values r = named([&] { return Values(run_table(), given("run", run, kStepKeys), "run"); });
-  spec.run.steps = r.integer("steps");
-  spec.replicates = r.integer("replicates");
-  spec.first = r.integer("first");
-  spec.run.seed = static_cast<std::uint64_t>(r.integer("seed"));
-  spec.run.tail =
-      r.integer("tail") > 0 ? r.integer("tail") : std::min<std::int64_t>(10, spec.run.steps);
-  if (spec.run.tail > spec.run.steps)
-    fail(fmt::format("run.tail = {} is more than run.steps = {}", spec.run.tail, spec.run.steps),
+void Parser::read_run(const toml::table& run, Spec& spec) const {
+  const std::vector<Param>& params = run_table().table();
+  only("run", run, names_of(params, {}, {kStepKeys[0], kStepKeys[1], kStepKeys[2], kStepKeys[3]}));
+  run_table().read(named([&] { return Values(params, given("run", run, kStepKeys), "run"); }),
+                   spec);
+  RunOptions& r = spec.run;
+  if (r.tail == 0) r.tail = std::min<std::int64_t>(10, r.steps);
+  if (r.tail > r.steps)
+    fail(fmt::format("run.tail = {} is more than run.steps = {}", r.tail, r.steps),
          run.get("tail"));
-  spec.run.iterate = r.text("iterate") == "weighted" ? RunOptions::Iterate::kWeighted
-                     : r.text("iterate") == "polyak" ? RunOptions::Iterate::kPolyak
-                                                     : RunOptions::Iterate::kLast;
-  spec.run.curve_points = r.integer("curve_points");
-  spec.run.diverged_above = r.number("diverged_above");
-  for (double a : r.list("curve_agents")) {
-    if (a != std::floor(a))
-      fail(fmt::format("run.curve_agents holds {}, which is not a whole number", a),
-           run.get("curve_agents"));
-    spec.run.curve_agents.push_back(static_cast<std::int64_t>(a));
-  }
   spec.step_size = step("run", run, kStepKeys[0]).value_or(StepRule{});
   spec.step_size_central = step("run", run, kStepKeys[1]);
   spec.step_size_objective = step("run", run, kStepKeys[2]);
   spec.step_size_ratio = step("run", run, kStepKeys[3]);
+}
 
+MethodSpec Parser::read_method(const toml::table& t) const {
+  MethodSpec m;
+  m.kind = required_text(*this, t, "method", "kind", "affpcl");
+  const MethodKind& kind = named([&]() -> const MethodKind& { return method_kind(m.kind); });
+  const std::vector<Param>& common = method_table().table();
+  only("method", t, names_of(kind.params, common, {"kind", kStepKeys[0]}));
+  Given own = given("method", t, std::vector<std::string_view>{"kind", kStepKeys[0]});
+  const Given shared = extract(own, common);
+  method_table().read(named([&] { return Values(common, shared, "method"); }), m);
+  m.values = named([&] { return Values(kind.params, own, "method"); });
+  if (m.name.empty()) m.name = m.kind;
+  m.last = m.batch;
+  if (m.samples > 0) {
+    if (m.period > 1) fail("period and samples both say how long a round is: give one of them", &t);
+    const auto samples = static_cast<int>(m.samples);
+    m.period = (samples + m.batch - 1) / m.batch;
+    m.last = samples - (m.period - 1) * m.batch;
+  }
+  m.step_size = step("method", t, kStepKeys[0]);
+  return m;
+}
+
+Spec Parser::spec(const toml::table& root) const {
+  only("", root, {"title", "problem", "run", "method", "sweep"});
+  Spec spec;
+  read_problem(table(root, "problem"), spec);
+  static const toml::table kEmpty;
+  read_run(root.contains("run") ? table(root, "run") : kEmpty, spec);
   const toml::node* methods = root.get("method");
   if (methods == nullptr)
     fail("there is no [[method]]: add at least one, for example kind = \"affpcl\"");
@@ -320,26 +328,7 @@ Spec Parser::spec(const toml::table& root) const {
     fail("methods are written [[method]], with two brackets", methods);
   std::set<std::string> names;
   for (const toml::node& node : *methods->as_array()) {
-    const toml::table& t = *node.as_table();
-    MethodSpec m;
-    m.kind = required_text(*this, t, "method", "kind", "affpcl");
-    const MethodKind& mk = named([&]() -> const MethodKind& { return method_kind(m.kind); });
-    only("method", t, names_of(mk.params, method_table(), {"kind", kStepKeys[0]}));
-    Given all = given("method", t, std::vector<std::string_view>{"kind", kStepKeys[0]}), common;
-    for (const Param& p : method_table())
-      if (auto moved = all.extract(std::string(p.name))) common.insert(std::move(moved));
-    const Values c = named([&] { return Values(method_table(), common, "method"); });
-    m.values = named([&] { return Values(mk.params, all, "method"); });
-    m.name = c.text("name").empty() ? m.kind : c.text("name");
-    m.period = static_cast<int>(c.integer("period"));
-    m.last = m.batch = static_cast<int>(c.integer("batch"));
-    if (const auto samples = static_cast<int>(c.integer("samples")); samples > 0) {
-      if (m.period > 1)
-        fail("period and samples both say how long a round is: give one of them", &node);
-      m.period = (samples + m.batch - 1) / m.batch;
-      m.last = samples - (m.period - 1) * m.batch;
-    }
-    m.step_size = step("method", t, kStepKeys[0]);
+    MethodSpec m = read_method(*node.as_table());
     if (!names.insert(m.name).second)
       fail(fmt::format("two methods are called '{}': give one of them a name of its own", m.name),
            &node);
@@ -451,8 +440,8 @@ void expand(const Parser& in, const toml::table& root,
 
 }  // namespace
 
-std::span<const Param> run_params() { return run_table(); }
-std::span<const Param> method_params() { return method_table(); }
+std::span<const Param> run_params() { return run_table().table(); }
+std::span<const Param> method_params() { return method_table().table(); }
 
 Study read_study(const std::string& text, const std::string& name,
                  std::span<const std::string> overrides) {

@@ -28,6 +28,7 @@ struct MethodSpec {
   std::string name, kind;
   Values values;
   int period = 1, batch = 1, last = 1;  // last: samples of a period's last step
+  std::int64_t samples = 0;             // of a period, where the spec says so
   std::optional<StepRule> step_size;    // replaces the run's for this method
 };
 
@@ -36,8 +37,8 @@ struct Spec {
   Values problem;
   bool redraw_system = true;  // each replicate a new system; otherwise one system, new samples
   std::int64_t replicates = 10;
-  std::int64_t first = 0;  // number of the first replicate
-  RunOptions run;          // without its replicate
+  std::int64_t first = 0;                                 // number of the first replicate
+  RunOptions run = {.tail = 0, .curve_agents = {0, -1}};  // without its replicate
   StepRule step_size;
   std::optional<StepRule> step_size_central, step_size_objective, step_size_ratio;
   std::vector<MethodSpec> methods;
