@@ -26,7 +26,7 @@ target_include_directories(affpcl_private SYSTEM INTERFACE
   ${RANDOM123_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR} ${BOOST_MATH_INCLUDE_DIR})
 target_compile_definitions(affpcl_private INTERFACE TOML_HEADER_ONLY=1)
 target_link_libraries(affpcl_private INTERFACE
-  Eigen3::Eigen fmt::fmt-header-only nlohmann_json::nlohmann_json hwy::hwy LibZip::LibZip)
+  Eigen3::Eigen fmt::fmt nlohmann_json::nlohmann_json hwy::hwy LibZip::LibZip)
 
 if(AFFPCL_CLI)
   find_package(CLI11 2.1 CONFIG REQUIRED)

@@ -29,7 +29,7 @@ target_link_libraries(_core PRIVATE affpcl affpcl_private Threads::Threads)
 # What the package needs beyond Python's own libraries travels with it.
 set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS _core LIBRARY DESTINATION affpcl COMPONENT python EXCLUDE_FROM_ALL)
-install(IMPORTED_RUNTIME_ARTIFACTS hwy::hwy LIBRARY DESTINATION affpcl COMPONENT python EXCLUDE_FROM_ALL)
+install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION affpcl COMPONENT python EXCLUDE_FROM_ALL)
 
 if(NOT SKBUILD)
   set(python_dir ${PROJECT_BINARY_DIR}/python)
