@@ -180,50 +180,55 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
 
 bool is_spec(const std::string& path) { return path.ends_with(".toml"); }
 
+constexpr char kOfSpecs[] = "Of a spec", kOfData[] = "Of data";  // groups of options
+
+void refuse_useless_options(const Verb& verb, bool spec, const std::string& path) {
+  for (const Option& option : verb.options)
+    if (option.given > 0 && option.group == (spec ? kOfData : kOfSpecs))
+      throw BadInput(fmt::format("{} is of no use with {}: it is for {}", option.name, path,
+                                 spec ? "data" : "a spec (a file ending in .toml)"));
+  if (!spec && verb.given("--set"))
+    throw BadInput(fmt::format("--set is of no use with {}: it is for a spec", path));
+}
+
+int score(const AffinityVerb& o, const Verb& verb, const std::string& command_line) {
+  const std::vector<std::string>& paths = o.table.frame.paths;
+  const bool spec = std::any_of(paths.begin(), paths.end(), is_spec);
+  if (spec && paths.size() > 1)
+    throw BadInput(
+        fmt::format("affinity takes one spec, or data, and got {} files with a .toml among them",
+                    paths.size()));
+  refuse_useless_options(verb, spec, paths[0]);
+  first_alone("affinity");  // the others are not even asked (main.cc)
+  return spec ? of_spec(o, paths[0], command_line) : of_data(o, command_line);
+}
+
 }  // namespace
 
-Verb affinity_verb(CLI::App& app, const std::string& command_line) {
+Verb affinity_verb(const std::string& command_line) {
   auto o = std::make_shared<AffinityVerb>();
-  CLI::App* verb = app.add_subcommand(
-      "affinity", "before training: how alike the agents are, and what each should gain");
-  verb->add_option("what", o->table.frame.paths,
-                   std::string("an experiment (TOML), or data: ") + kDataDoc)
-      ->required()
-      ->type_name("SPEC.toml|DATA…");
-  CLI::Option_group* of_specs = verb->add_option_group("Of a spec");
-  of_specs->add_flag("--measure", o->measure,
-                     "also run the spec on that system and put each agent's measured ratio beside");
-  of_specs->add_option("--rounds", o->rounds, "Monte Carlo rounds where there is no closed form")
-      ->check(CLI::Range(20, 10000000))
-      ->type_name("N");
-  CLI::Option_group* of_tables = verb->add_option_group("Of data");
-  add_table(*of_tables, o->table);
-  of_tables
-      ->add_option(
-          "--pilot", o->pilot.share,
-          fmt::format("share of every agent's rows to look at, at least {} of them", kFewestPilot))
-      ->type_name("SHARE");
-  add_common(*verb, *o, "file for a spec's scores as JSON; folder for those of data");
-  verb->footer(
-      "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
-      "  affpcl affinity examples/shops.csv --target sales --agent shop");
-  return {verb, [o, of_specs, of_tables, verb, command_line] {
-            const std::vector<std::string>& paths = o->table.frame.paths;
-            const bool spec = std::any_of(paths.begin(), paths.end(), is_spec);
-            if (spec && paths.size() > 1)
-              throw BadInput(fmt::format(
-                  "affinity takes one spec, or data, and got {} files with a .toml among them",
-                  paths.size()));
-            for (const CLI::Option* option : (spec ? of_tables : of_specs)->get_options())
-              if (option->count() > 0)
-                throw BadInput(fmt::format("{} is of no use with {}: it is for {}",
-                                           option->get_name(), paths[0],
-                                           spec ? "data" : "a spec (a file ending in .toml)"));
-            if (!spec && verb->get_option("--set")->count() > 0)
-              throw BadInput(fmt::format("--set is of no use with {}: it is for a spec", paths[0]));
-            first_alone("affinity");  // the others are not even asked (main.cc)
-            return spec ? of_spec(*o, paths[0], command_line) : of_data(*o, command_line);
-          }};
+  Verb verb{
+      .name = "affinity",
+      .doc = "before training: how alike the agents are, and what each should gain",
+      .examples =
+          "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
+          "  affpcl affinity examples/shops.csv --target sales --agent shop",
+      .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
+  verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
+              std::string("an experiment (TOML), or data: ") + kDataDoc, {.required = true});
+  verb.group = kOfSpecs;
+  verb.flag("--measure", &o->measure,
+            "also run the spec on that system and put each agent's measured ratio beside");
+  verb.option("--rounds", &o->rounds, "N", "Monte Carlo rounds where there is no closed form",
+              {.lo = 20, .hi = 10000000});
+  verb.group = kOfData;
+  add_table(verb, o->table);
+  verb.option(
+      "--pilot", &o->pilot.share, "SHARE",
+      fmt::format("share of every agent's rows to look at, at least {} of them", kFewestPilot));
+  verb.group = "";
+  add_common(verb, *o, "file for a spec's scores as JSON; folder for those of data");
+  return verb;
 }
 
 }  // namespace affpcl::cli

@@ -120,23 +120,18 @@ int measure(const Options& o) {
 
 }  // namespace
 
-Verb bench_verb(CLI::App& app) {
+Verb bench_verb() {
   auto o = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("bench", "speed on this machine: rounds of AffPCL against its limits");
-  verb->add_option("--case", o->cases,
-                   "a round to time, instead of the usual ones; may be repeated")
-      ->type_name("AGENTS,DIM[,RATIO[,PRECISION]]")
-      ->allow_extra_args(false);
-  verb->add_option("--seconds", o->seconds, "how long each is timed")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->type_name("S");
-  verb->add_option("--threads", o->threads, "threads to use (default: 1)")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  verb->add_flag("--json", o->json, "print JSON and nothing else");
-  verb->footer("Example:\n  affpcl bench --case 1000,20 --case 1000,20,exact,f32");
-  return {verb, [o] { return measure(*o); }};
+  Verb verb{.name = "bench",
+            .doc = "speed on this machine: rounds of AffPCL against its limits",
+            .examples = "Example:\n  affpcl bench --case 1000,20 --case 1000,20,exact,f32",
+            .action = [o](const Verb&) { return measure(*o); }};
+  verb.option("--case", &o->cases, "AGENTS,DIM[,RATIO[,PRECISION]]",
+              "a round to time, instead of the usual ones; may be repeated");
+  verb.option("--seconds", &o->seconds, "S", "how long each is timed", {.lo = 0.001, .hi = 3600});
+  verb.option("--threads", &o->threads, "N", "threads to use (default: 1)", {.lo = 1, .hi = 4096});
+  verb.flag("--json", &o->json, "print JSON and nothing else");
+  return verb;
 }
 
 }  // namespace affpcl::cli

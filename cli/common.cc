@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <limits>
 
 #include "affpcl/base/error.h"
 #include "cli/processes.h"
@@ -17,21 +16,16 @@ std::vector<std::string> CommonOptions::overrides() const {
   return all;
 }
 
-void add_common(CLI::App& verb, CommonOptions& o, const std::string& out_doc) {
-  verb.add_option("--out", o.out, out_doc)->type_name("DIR");
-  verb.add_flag("--force", o.force, "replace the folder if it exists");
-  verb.add_option("--set", o.set, "change a key of the spec; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  verb.add_option("--seed", o.seed, "the same as --set run.seed=N")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->type_name("N");
-  verb.add_option("--threads", o.threads,
-                  "threads to use; the numbers do not depend on it (default: all cores)")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  verb.add_flag("--json", o.json, "print the summary as JSON and nothing else");
-  verb.add_flag("--quiet", o.quiet, "no table, no progress");
+void add_common(Verb& verb, CommonOptions& o, const std::string& out_doc) {
+  verb.option("--out", &o.out, "DIR", out_doc);
+  verb.flag("--force", &o.force, "replace the folder if it exists");
+  verb.option("--set", &o.set, "KEY=VALUE", "change a key of the spec; may be repeated");
+  verb.option("--seed", &o.seed, "N", "the same as --set run.seed=N", {.lo = 0});
+  verb.option("--threads", &o.threads, "N",
+              "threads to use; the numbers do not depend on it (default: all cores)",
+              {.lo = 1, .hi = 4096});
+  verb.flag("--json", &o.json, "print the summary as JSON and nothing else");
+  verb.flag("--quiet", &o.quiet, "no table, no progress");
 }
 
 FrameOptions TableQuestions::options(std::uint64_t seed) const {
@@ -44,45 +38,34 @@ FrameOptions TableQuestions::options(std::uint64_t seed) const {
   return o;
 }
 
-void add_table(CLI::App& verb, TableQuestions& o) {
-  const auto columns = [&](const char* name, std::vector<std::string>& list, const char* doc) {
-    verb.add_option(name, list, doc)->delimiter(',')->allow_extra_args(false)->type_name("A,B");
-  };
-  verb.add_option("--with", o.frame.beside,
-                  "a file with more columns of the same rows, say labels; may be given again")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  verb.add_option("--target", o.frame.target, "the column to predict")->type_name("COLUMN");
-  verb.add_option("--agent", o.frame.agent,
-                  "the column that says whose row it is (default: agent, else site)")
-      ->type_name("COLUMN");
-  columns("--features", o.frame.features, "columns to predict from (default: all others)");
-  columns("--exclude", o.frame.exclude, "columns to leave out");
-  verb.add_option("--missing", o.missing,
-                  "blanks: an error, filled with the column's mean, or their rows dropped")
-      ->check(CLI::IsMember({"error", "mean", "drop"}))
-      ->type_name("error|mean|drop");
-  verb.add_option("--task", o.task,
-                  "auto: a text target is a class; td: values of states from a log (fit)")
-      ->check(CLI::IsMember({"auto", "regress", "classify", "td"}))
-      ->type_name("auto|regress|classify|td");
+void add_table(Verb& verb, TableQuestions& o) {
+  verb.option("--with", &o.frame.beside, "FILE",
+              "a file with more columns of the same rows, say labels; may be given again");
+  verb.option("--target", &o.frame.target, "COLUMN", "the column to predict");
+  verb.option("--agent", &o.frame.agent, "COLUMN",
+              "the column that says whose row it is (default: agent, else site)");
+  verb.option("--features", &o.frame.features, "A,B",
+              "columns to predict from (default: all others)", {.commas = true});
+  verb.option("--exclude", &o.frame.exclude, "A,B", "columns to leave out", {.commas = true});
+  verb.option("--missing", &o.missing, "error|mean|drop",
+              "blanks: an error, filled with the column's mean, or their rows dropped",
+              {.choices = {"error", "mean", "drop"}});
+  verb.option("--task", &o.task, "auto|regress|classify|td",
+              "auto: a text target is a class; td: values of states from a log (fit)",
+              {.choices = {"auto", "regress", "classify", "td"}});
 }
 
-void add_long_work(CLI::App& verb, CommonOptions& o) {
-  verb.add_option("--checkpoint", o.checkpoint,
-                  "keep what has been done in this folder, so that --resume can go on from it")
-      ->type_name("DIR");
-  verb.add_option("--every", o.every,
-                  "steps between two checkpoints (default: as many as take about a minute)")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
-      ->type_name("N");
-  verb.add_flag("--resume", o.resume, "go on from the newest checkpoint, if there is one");
-  verb.add_option("--split", o.split,
-                  "what the processes of mpirun share: the agents of each replicate, or whole "
-                  "replicates (default: by the number of agents)")
-      ->check(CLI::IsMember({"auto", "agents", "replicates"}))
-      ->type_name("agents|replicates");
-  verb.add_flag("--mpi", o.mpi, "use MPI even where no launcher is recognised");
+void add_long_work(Verb& verb, CommonOptions& o) {
+  verb.option("--checkpoint", &o.checkpoint, "DIR",
+              "keep what has been done in this folder, so that --resume can go on from it");
+  verb.option("--every", &o.every, "N",
+              "steps between two checkpoints (default: as many as take about a minute)", {.lo = 1});
+  verb.flag("--resume", &o.resume, "go on from the newest checkpoint, if there is one");
+  verb.option("--split", &o.split, "agents|replicates",
+              "what the processes of mpirun share: the agents of each replicate, or whole "
+              "replicates (default: by the number of agents)",
+              {.choices = {"auto", "agents", "replicates"}});
+  verb.flag("--mpi", &o.mpi, "use MPI even where no launcher is recognised");
 }
 
 StudyResult run_with_progress(const Study& study, const CommonOptions& o,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -141,142 +141,158 @@ void print_result(const FitResult& r, const Style& style) {
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 
+struct FitVerb {
+  FitOptions fit;
+  TableQuestions table;
+  std::string out, solver = "exact";
+  std::vector<std::string> values;
+  TdLog::Config td;
+  std::int64_t seed = 1;
+  bool force = false, quiet = false, json = false, no_score = false, report = false;
+};
+
+constexpr const char* kOfLogs[] = {"--gamma", "--state", "--next-state", "--reward", "--done"};
+
+void add_log(Verb& verb, TdLog::Config& td) {
+  verb.option("--gamma", &td.gamma, "NUMBER", "of --task td: how much a later reward counts",
+              {.lo = 0, .hi = 1});
+  verb.option("--state", &td.state, "COLUMN", "of --task td: the column of states (or --features)");
+  verb.option("--next-state", &td.next_state, "COLUMN", "of --task td: the column of next states");
+  verb.option("--reward", &td.reward, "COLUMN", "of --task td: the column of rewards");
+  verb.option("--done", &td.done, "COLUMN",
+              "of --task td: the column that marks the end of an episode");
+}
+
+void add_solver(Verb& verb, FitVerb& o) {
+  verb.option("--solver", &o.solver, "exact|stream",
+              "exact: all rows at once; stream: one pass, each row predicted and then learnt",
+              {.choices = {"exact", "stream"}});
+  verb.option("--method", &o.fit.method, "METHOD",
+              "of a stream, any of `affpcl list` (default: affpcl, guarded, where outcomes are "
+              "weighed; else residual)");
+  verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
+  verb.option("--time", &o.table.frame.time, "COLUMN",
+              "of a stream: the column by which an agent's rows are ordered (default: as they "
+              "come)");
+  verb.flag("--no-score", &o.no_score, "only the model, without cross-validation");
+}
+
+void add_output(Verb& verb, FitVerb& o) {
+  verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
+  verb.flag("--force", &o.force, "replace the folder if it exists");
+  add_report(verb, o.report);
+  verb.option("--seed", &o.seed, "N", "of the split into folds", {.lo = 0});
+  verb.option("--threads", &o.fit.threads, "N",
+              "threads to use; the numbers do not depend on it (default: all cores)",
+              {.lo = 1, .hi = 4096});
+  verb.flag("--json", &o.json, "print the summary as JSON and nothing else");
+  verb.flag("--quiet", &o.quiet, "no table, no progress");
+}
+
+std::map<std::string, Value> method_values(const std::vector<std::string>& texts) {
+  std::map<std::string, Value> values;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
+    values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
+  }
+  return values;
+}
+
+// What the library is asked for; BadInput where the options do not go together.
+FitOptions checked_options(const FitVerb& o, const Verb& verb) {
+  FitOptions options = o.fit;
+  options.frame = o.table.options(static_cast<std::uint64_t>(o.seed));
+  const FrameOptions& frame = options.frame;
+  if (o.table.task == "td") {
+    take_log(options.td.emplace(o.td), frame);
+    if (verb.given("--solver") && o.solver == "exact")
+      throw BadInput("--task td learns in one pass, which is --solver stream");
+  } else if (frame.target.empty() == frame.channels.empty()) {
+    throw BadInput(frame.target.empty()
+                       ? "--target COLUMN says what to predict (or --channels A,B with "
+                         "--weights FILE)"
+                       : "--target and --channels exclude each other");
+  }
+  for (const char* option : kOfLogs)
+    if (!options.td && verb.given(option))
+      throw BadInput(fmt::format("{} belongs to --task td", option));
+  const bool in_one_pass = options.td || o.solver == "stream";
+  options.solver = in_one_pass ? Solver::kStream : Solver::kExact;
+  if (!in_one_pass && (!options.method.empty() || !o.values.empty() || !frame.time.empty()))
+    throw BadInput("--method, --set and --time belong to --solver stream");
+  if (in_one_pass && o.no_score)
+    throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
+  options.method_values = method_values(o.values);
+  options.score = !o.no_score;
+  return options;
+}
+
+// Writes the result folder and the page, and prints.
+void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder) {
+  if (folder != nullptr) {
+    folder->add("model.json", model_json(result.model));
+    folder->add("summary.json", fit_summary_json(result));
+    folder->commit();
+  }
+  const std::string page = o.report ? write_report(o.out) : "";
+  if (o.json) {
+    std::fputs(fit_summary_json(result).c_str(), stdout);
+  } else if (!o.quiet) {
+    print_result(result, output_style());
+    if (folder != nullptr) fmt::print("model in {}\n", o.out);
+    if (o.report) fmt::print("page in {}\n", page);
+  }
+}
+
+int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_line) {
+  FitOptions options = checked_options(o, verb);
+  const bool in_one_pass = options.solver == Solver::kStream;
+  if (in_one_pass && !first_alone("a fit in one pass")) return kOk;
+  Processes& all = in_one_pass ? this_process() : processes();
+  options.processes = &all;
+  if (options.threads == 0) options.threads = default_threads();
+  std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+  if (o.report) refuse_report_without(o.out);
+  if (!o.out.empty() && all.first()) folder = std::make_unique<ResultFolder>(o.out, o.force);
+  ProgressLine progress(o.quiet || o.json || !all.first());
+  options.stop = &interruption();
+  options.progress = [&](double share) { progress(share); };
+  FitResult result = fit(options);
+  if (!all.first()) return result.complete ? kOk : kInterrupted;
+  result.model.command = command_line;
+  give_out(result, o, folder.get());
+  return interruption() || !result.complete ? kInterrupted : kOk;
+}
+
 }  // namespace
 
-Verb fit_verb(CLI::App& app, const std::string& command_line) {
-  struct Options {
-    FitOptions fit;
-    TableQuestions table;
-    std::string out, solver = "exact";
-    std::vector<std::string> values;
-    TdLog::Config td;
-    std::int64_t seed = 1;
-    bool force = false, quiet = false, json = false, no_score = false, report = false;
-  };
-  auto o = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "fit", "one model per agent from your data, and what learning together gained each");
-  FrameOptions& f = o->table.frame;
-  verb->add_option("data", f.paths, kDataDoc)->required()->type_name("DATA…");
-  add_table(*verb, o->table);
-  verb->add_option("--channels", f.channels,
-                   "instead of a target: outcomes that each agent weighs in its own way")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A,B");
-  verb->add_option("--weights", f.weights,
-                   "a CSV file with the agents' weights: a column that names the agent, one per "
-                   "channel")
-      ->type_name("FILE.csv");
-  verb->add_option("--gamma", o->td.gamma, "of --task td: how much a later reward counts")
-      ->check(CLI::Range(0.0, 1.0))
-      ->type_name("NUMBER");
-  verb->add_option("--state", o->td.state, "of --task td: the column of states (or --features)")
-      ->type_name("COLUMN");
-  verb->add_option("--next-state", o->td.next_state, "of --task td: the column of next states")
-      ->type_name("COLUMN");
-  verb->add_option("--reward", o->td.reward, "of --task td: the column of rewards")
-      ->type_name("COLUMN");
-  verb->add_option("--done", o->td.done,
-                   "of --task td: the column that marks the end of an episode")
-      ->type_name("COLUMN");
-  verb->add_option("--solver", o->solver,
-                   "exact: all rows at once; stream: one pass, each row predicted and then learnt")
-      ->check(CLI::IsMember({"exact", "stream"}))
-      ->type_name("exact|stream");
-  verb->add_option(
-          "--method", o->fit.method,
-          "of a stream, any of `affpcl list` (default: affpcl, guarded, where outcomes are "
-          "weighed; else residual)")
-      ->type_name("METHOD");
-  verb->add_option("--set", o->values, "a parameter of that method, such as lambda=0.1")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
-  verb->add_option("--time", f.time,
-                   "of a stream: the column by which an agent's rows are ordered (default: as they "
-                   "come)")
-      ->type_name("COLUMN");
-  verb->add_flag("--no-score", o->no_score, "only the model, without cross-validation");
-  verb->add_option("--out", o->out, "folder for model.json and summary.json")->type_name("DIR");
-  verb->add_flag("--force", o->force, "replace the folder if it exists");
-  add_report(*verb, o->report);
-  verb->add_option("--seed", o->seed, "of the split into folds")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->type_name("N");
-  verb->add_option("--threads", o->fit.threads,
-                   "threads to use; the numbers do not depend on it (default: all cores)")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  verb->add_flag("--json", o->json, "print the summary as JSON and nothing else");
-  verb->add_flag("--quiet", o->quiet, "no table, no progress");
-  verb->footer(
-      "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
-      "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
-      "  affpcl fit features.npy --with labels.csv --target label --agent writer\n"
-      "  mpirun -np 8 affpcl fit big.csv --target y --agent site --out model");
-  return {verb,
-          [o, command_line, verb] {
-            FitOptions& fit_options = o->fit;
-            FrameOptions& frame = fit_options.frame =
-                o->table.options(static_cast<std::uint64_t>(o->seed));
-            if (o->table.task == "td") {
-              take_log(o->td, frame);
-              if (verb->count("--solver") > 0 && o->solver == "exact")
-                throw BadInput("--task td learns in one pass, which is --solver stream");
-              fit_options.td = o->td;
-              o->solver = "stream";
-            } else if (frame.target.empty() == frame.channels.empty())
-              throw BadInput(frame.target.empty()
-                                 ? "--target COLUMN says what to predict (or --channels A,B with "
-                                   "--weights FILE)"
-                                 : "--target and --channels exclude each other");
-            for (const char* option : {"--gamma", "--state", "--next-state", "--reward", "--done"})
-              if (!fit_options.td && verb->count(option) > 0)
-                throw BadInput(fmt::format("{} belongs to --task td", option));
-            const bool in_one_pass = o->solver == "stream";
-            fit_options.solver = in_one_pass ? Solver::kStream : Solver::kExact;
-            if (!in_one_pass &&
-                (!fit_options.method.empty() || !o->values.empty() || !frame.time.empty()))
-              throw BadInput("--method, --set and --time belong to --solver stream");
-            if (in_one_pass && o->no_score)
-              throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
-            for (const std::string& text : o->values) {
-              const std::size_t equals = text.find('=');
-              if (equals == std::string::npos)
-                throw BadInput(fmt::format("--set {} lacks a value: KEY=VALUE", text));
-              fit_options.method_values[text.substr(0, equals)] = value_in(text.substr(equals + 1));
-            }
-            if (in_one_pass && !first_alone("a fit in one pass")) return int{kOk};
-            Processes& all = in_one_pass ? this_process() : processes();
-            fit_options.processes = &all;
-            if (fit_options.threads == 0) fit_options.threads = default_threads();
-            std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
-            if (o->report) refuse_report_without(o->out);
-            if (!o->out.empty() && all.first())
-              folder = std::make_unique<ResultFolder>(o->out, o->force);
-            ProgressLine progress(o->quiet || o->json || !all.first());
-            fit_options.stop = &interruption();
-            fit_options.progress = [&](double share) { progress(share); };
-            fit_options.score = !o->no_score;
-            FitResult result = fit(fit_options);
-            if (!all.first()) return result.complete ? int{kOk} : int{kInterrupted};
-            result.model.command = command_line;
-            if (folder) {
-              folder->add("model.json", model_json(result.model));
-              folder->add("summary.json", fit_summary_json(result));
-              folder->commit();
-            }
-            const std::string page = o->report ? write_report(o->out) : "";
-            if (o->json) {
-              std::fputs(fit_summary_json(result).c_str(), stdout);
-            } else if (!o->quiet) {
-              print_result(result, output_style());
-              if (folder) fmt::print("model in {}\n", o->out);
-              if (o->report) fmt::print("page in {}\n", page);
-            }
-            return interruption() || !result.complete ? int{kInterrupted} : int{kOk};
-          },
-          true};
+Verb fit_verb(const std::string& command_line) {
+  auto o = std::make_shared<FitVerb>();
+  Verb verb{
+      .name = "fit",
+      .doc = "one model per agent from your data, and what learning together gained each",
+      .examples =
+          "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
+          "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
+          "  affpcl fit features.npy --with labels.csv --target label --agent writer\n"
+          "  mpirun -np 8 affpcl fit big.csv --target y --agent site --out model",
+      .action = [o, command_line](const Verb& v) { return fit_tables(*o, v, command_line); },
+      .many_processes = true};
+  FrameOptions& frame = o->table.frame;
+  verb.option("data", &frame.paths, "DATA…", kDataDoc, {.required = true});
+  add_table(verb, o->table);
+  verb.option("--channels", &frame.channels, "A,B",
+              "instead of a target: outcomes that each agent weighs in its own way",
+              {.commas = true});
+  verb.option("--weights", &frame.weights, "FILE.csv",
+              "a CSV file with the agents' weights: a column that names the agent, one per "
+              "channel");
+  add_log(verb, o->td);
+  add_solver(verb, *o);
+  add_output(verb, *o);
+  return verb;
 }
 
 }  // namespace affpcl::cli

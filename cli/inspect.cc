@@ -124,43 +124,49 @@ Json as_json(const Model& m, const AgentModel* only) {
           {"agents", std::move(agents)}};
 }
 
+struct Options {
+  std::string model, agent;
+  bool json = false;
+};
+
+// The agent of that name; nullptr where no name is given.
+const AgentModel* find_agent(const Model& m, const Options& o) {
+  if (o.agent.empty()) return nullptr;
+  std::vector<std::string_view> names;
+  for (const AgentModel& a : m.agents) {
+    if (a.name == o.agent) return &a;
+    names.push_back(a.name);
+  }
+  const bool list = names.size() <= 20 || !did_you_mean(o.agent, names).empty();
+  throw BadInput(
+      fmt::format("{} has no agent '{}'{}", o.model, o.agent,
+                  list ? hint(o.agent, names) : fmt::format(" among its {}", names.size())));
+}
+
+int inspect(const Options& o) {
+  const Model m = read_model(o.model);
+  const AgentModel* only = find_agent(m, o);
+  if (o.json) {
+    fmt::print("{}\n", print_json(as_json(m, only), {.indent = 1}));
+  } else {
+    print_model(m, only);
+  }
+  return kOk;
+}
+
 }  // namespace
 
-Verb inspect_verb(CLI::App& app) {
-  struct Options {
-    std::string model, agent;
-    bool json = false;
-  };
+Verb inspect_verb() {
   auto o = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("inspect", "what a model holds");
-  verb->add_option("model", o->model, "model.json, or the folder that holds it")
-      ->required()
-      ->type_name("MODEL");
-  verb->add_option("--agent", o->agent, "the coefficients of one agent beside the centre's")
-      ->type_name("NAME");
-  verb->add_flag("--json", o->json, "the same as JSON");
-  verb->footer("Example:\n  affpcl inspect model --agent north");
-  return {verb, [o] {
-            const Model m = read_model(o->model);
-            const AgentModel* only = nullptr;
-            std::vector<std::string_view> names;
-            for (const AgentModel& a : m.agents) {
-              names.push_back(a.name);
-              if (!o->agent.empty() && a.name == o->agent) only = &a;
-            }
-            if (!o->agent.empty() && only == nullptr) {
-              const bool list = names.size() <= 20 || !did_you_mean(o->agent, names).empty();
-              throw BadInput(fmt::format(
-                  "{} has no agent '{}'{}", o->model, o->agent,
-                  list ? hint(o->agent, names) : fmt::format(" among its {}", names.size())));
-            }
-            if (o->json) {
-              fmt::print("{}\n", print_json(as_json(m, only), {.indent = 1}));
-            } else {
-              print_model(m, only);
-            }
-            return int{kOk};
-          }};
+  Verb verb{.name = "inspect",
+            .doc = "what a model holds",
+            .examples = "Example:\n  affpcl inspect model --agent north",
+            .action = [o](const Verb&) { return inspect(*o); }};
+  verb.option("model", &o->model, "MODEL", "model.json, or the folder that holds it",
+              {.required = true});
+  verb.option("--agent", &o->agent, "NAME", "the coefficients of one agent beside the centre's");
+  verb.flag("--json", &o->json, "the same as JSON");
+  return verb;
 }
 
 }  // namespace affpcl::cli

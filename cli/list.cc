@@ -86,24 +86,25 @@ Json as_json() {
 
 }  // namespace
 
-Verb list_verb(CLI::App& app) {
+Verb list_verb() {
   struct Options {
     bool keys = false, json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("list", "problems, methods, density ratios, studies, with one line each");
-  verb->add_flag("--keys", o->keys, "also every key with its default");
-  verb->add_flag("--json", o->json, "the same as JSON");
-  verb->footer("Example:\n  affpcl list --keys");
-  return {verb, [o] {
-            if (o->json) {
-              fmt::print("{}\n", print_json(as_json(), {.indent = 1}));
-            } else {
-              print_text(o->keys);
-            }
-            return int{kOk};
-          }};
+  Verb verb{.name = "list",
+            .doc = "problems, methods, density ratios, studies, with one line each",
+            .examples = "Example:\n  affpcl list --keys",
+            .action = [o](const Verb&) {
+              if (o->json) {
+                fmt::print("{}\n", print_json(as_json(), {.indent = 1}));
+              } else {
+                print_text(o->keys);
+              }
+              return int{kOk};
+            }};
+  verb.flag("--keys", &o->keys, "also every key with its default");
+  verb.flag("--json", &o->json, "the same as JSON");
+  return verb;
 }
 
 }  // namespace affpcl::cli

@@ -3,14 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "affpcl/base/error.h"
-#include "affpcl/base/params.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
 #include "cli/processes.h"
@@ -42,74 +41,27 @@ void use_set_asked_for() {
   affpcl::use_instruction_set(name);
 }
 
-// Of a verb and its groups of options, without dashes.
-std::vector<std::string> option_names(const CLI::App& verb) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back(name);
-  const auto is_group = [](const CLI::App* part) { return part->get_name().empty(); };
-  for (const CLI::App* group : verb.get_subcommands(is_group))
-    for (const std::string& name : option_names(*group)) names.push_back(name);
-  return names;
-}
-
-// What to say of the first option that nobody knows; empty where all are known.
-std::string unknown_option(const CLI::App& app) {
-  std::vector<const CLI::App*> parts = {&app};
-  for (const CLI::App* verb : app.get_subcommands()) parts.push_back(verb);
-  for (const CLI::App* part : parts)
-    for (const std::string& word : part->remaining()) {
-      if (!word.starts_with("-")) continue;
-      const std::string given = word.substr(0, word.find('='));
-      const std::vector<std::string> names = option_names(*part);
-      const std::string nearest =
-          affpcl::did_you_mean(given.substr(std::min(given.find_first_not_of('-'), given.size())),
-                               std::vector<std::string_view>(names.begin(), names.end()));
-      const std::string verb = part == &app ? "affpcl" : "affpcl " + part->get_name();
-      return fmt::format("there is no option '{}'; {}", given,
-                         nearest.empty() ? verb + " --help lists the options"
-                                         : fmt::format("did you mean '--{}'?", nearest));
-    }
-  return "";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace affpcl::cli;
-  CLI::App app(
-      "affpcl: n agents, each with its own data and goal, learn together; each gets its own "
-      "model.");
-  app.set_version_flag("--version", affpcl::kVersion);
-  app.require_subcommand(1);
-  app.footer(
-      "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
-      "interrupted.");
   const std::string line = command_line(argc, argv);
-  const std::vector<Verb> verbs = {
-      run_verb(app, line), reproduce_verb(app, line), affinity_verb(app, line), fit_verb(app, line),
-      predict_verb(app),   inspect_verb(app),         report_verb(app),         list_verb(app),
-      bench_verb(app)};
+  Program program = {
+      .doc =
+          "affpcl: n agents, each with its own data and goal, learn together; each gets its own "
+          "model.",
+      .version = affpcl::kVersion,
+      .footer =
+          "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
+          "interrupted.",
+      .verbs = {run_verb(line), reproduce_verb(line), affinity_verb(line), fit_verb(line),
+                predict_verb(), inspect_verb(), report_verb(), list_verb(), bench_verb()}};
   try {
-    if (argc > 1 && argv[1][0] != '-') {  // CLI11 would only say that a verb is missing
-      std::vector<std::string> names;
-      for (const Verb& verb : verbs) names.push_back(verb.app->get_name());
-      const std::vector<std::string_view> known(names.begin(), names.end());
-      if (std::find(known.begin(), known.end(), argv[1]) == known.end())
-        throw affpcl::BadInput(
-            fmt::format("there is no verb '{}'{}", argv[1], affpcl::hint(argv[1], known)));
-    }
-    app.parse(argc, argv);
-    use_set_asked_for();
-    for (const Verb& verb : verbs)
-      if (verb.app->parsed() && (verb.many_processes || launched().rank == 0)) return verb.action();
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0)
-      return launched().rank == 0 ? app.exit(e) : kOk;  // --help, --version
-    const std::string unknown = unknown_option(app);
-    return fail(fmt::format("{}{}", unknown.empty() ? e.what() : unknown,
-                            argc == 1 ? "; affpcl --help lists the verbs" : ""),
-                kBadInput);
+    const auto [verb, text] = read_command_line(argc, argv, program);
+    if (verb != nullptr) use_set_asked_for();
+    const bool first = launched().rank == 0;
+    if (verb != nullptr && (first || verb->many_processes)) return verb->action(*verb);
+    if (first) std::fputs(text.c_str(), stdout);
   } catch (const affpcl::BadInput& e) {
     return fail(e.what(), kBadInput);
   } catch (const std::bad_alloc&) {

@@ -37,81 +37,89 @@ std::vector<std::string> notes_of(const Predictions& p) {
   return notes;
 }
 
+struct Options {
+  std::string model, out;
+  std::vector<std::string> data, beside;
+  bool force = false, quiet = false, json = false;
+};
+
+// Refused before the work, not after.
+void refuse_output(const Options& o) {
+  if (o.json && o.out.empty())
+    throw BadInput("--json needs --out: the predictions have to go somewhere");
+  if (o.out.empty()) return;
+  std::error_code ignored;
+  if (!o.force && std::filesystem::is_regular_file(o.out, ignored))
+    throw BadInput(
+        fmt::format("{} exists already; choose another --out, or replace it with --force", o.out));
+  refuse_unwritable(o.out);
+}
+
+Json as_json(const Predictions& p, bool classify) {
+  Json score;
+  if (p.scored > 0 && classify)
+    score = {{"rows", p.scored}, {"log_loss", p.loss}, {"accuracy", p.accuracy}};
+  if (p.scored > 0 && !classify) score = {{"rows", p.scored}, {"mse", p.loss}, {"r2", p.r2}};
+  return {{"rows", p.rows},
+          {"unseen_agents", p.unseen},
+          {"unseen_rows", p.unseen_rows},
+          {"notes", notes_of(p)},
+          {"score", std::move(score)}};
+}
+
+void print_text(const Predictions& p, bool classify, const std::string& out) {
+  std::FILE* const to = out.empty() ? stderr : stdout;  // rows alone go where rows go
+  for (const std::string& note : notes_of(p)) fmt::print(to, "note: {}\n", note);
+  if (p.scored > 0 && classify)
+    fmt::print(to, "log loss {:.4g}, accuracy {:.4g} on {} rows with a target\n", p.loss,
+               p.accuracy, p.scored);
+  if (p.scored > 0 && !classify)
+    fmt::print(to, "mean squared error {:.4g}, R^2 {:.4g} on {} rows with a target\n", p.loss, p.r2,
+               p.scored);
+  if (!out.empty()) fmt::print("{} predictions in {}\n", p.rows, out);
+}
+
+int predict_rows(const Options& o) {
+  refuse_output(o);
+  const Model model = read_model(o.model);
+  const Predictions p = predict(model, data_files(o.data), o.beside);
+  const bool classify = !model.encoding.classes.empty();
+  if (o.out.empty()) {
+    std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);
+  } else {
+    write_file(o.out, p.csv);
+  }
+  if (o.json) {
+    fmt::print("{}\n", print_json(as_json(p, classify), {.indent = 1}));
+  } else if (!o.quiet) {
+    print_text(p, classify, o.out);
+  }
+  return kOk;
+}
+
 }  // namespace
 
-Verb predict_verb(CLI::App& app) {
-  struct Options {
-    std::string model, out;
-    std::vector<std::string> data, beside;
-    bool force = false, quiet = false, json = false;
-  };
+Verb predict_verb() {
   auto o = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("predict", "predictions, each row by its agent's model");
-  verb->add_option("model", o->model, "model.json, or the folder that holds it")
-      ->required()
-      ->type_name("MODEL");
-  verb->add_option(
-          "data", o->data,
-          "rows to predict, with the columns the model was fitted on, in any format that fit reads")
-      ->required()
-      ->type_name("DATA…");
-  verb->add_option("--with", o->beside,
-                   "a file with more columns of the same rows; may be given again")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  verb->add_option("--out", o->out,
-                   "file for the rows with their predictions (default: standard output)")
-      ->type_name("FILE.csv");
-  verb->add_flag("--force", o->force, "replace the file if it exists");
-  verb->add_flag("--json", o->json,
-                 "print counts and, where the target is known, scores as JSON; needs --out");
-  verb->add_flag("--quiet", o->quiet, "no notes");
-  verb->footer("Example:\n  affpcl predict model new_rows.csv --out predictions.csv");
-  return {verb, [o] {
-            if (o->json && o->out.empty())
-              throw BadInput("--json needs --out: the predictions have to go somewhere");
-            std::error_code ignored;
-            if (!o->out.empty()) {
-              if (!o->force && std::filesystem::is_regular_file(o->out, ignored))
-                throw BadInput(fmt::format(
-                    "{} exists already; choose another --out, or replace it with --force", o->out));
-              refuse_unwritable(o->out);
-            }
-            const Model model = read_model(o->model);
-            const Predictions p = predict(model, data_files(o->data), o->beside);
-            const bool classify = !model.encoding.classes.empty();
-            if (o->out.empty()) {
-              std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);
-            } else {
-              write_file(o->out, p.csv);
-            }
-            const std::vector<std::string> notes = notes_of(p);
-            if (o->json) {
-              Json score;
-              if (p.scored > 0 && classify)
-                score = {{"rows", p.scored}, {"log_loss", p.loss}, {"accuracy", p.accuracy}};
-              if (p.scored > 0 && !classify)
-                score = {{"rows", p.scored}, {"mse", p.loss}, {"r2", p.r2}};
-              const Json all{{"rows", p.rows},
-                             {"unseen_agents", p.unseen},
-                             {"unseen_rows", p.unseen_rows},
-                             {"notes", notes},
-                             {"score", std::move(score)}};
-              fmt::print("{}\n", print_json(all, {.indent = 1}));
-            } else if (!o->quiet) {
-              std::FILE* const to =
-                  o->out.empty() ? stderr : stdout;  // rows alone go where rows go
-              for (const std::string& note : notes) fmt::print(to, "note: {}\n", note);
-              if (p.scored > 0 && classify)
-                fmt::print(to, "log loss {:.4g}, accuracy {:.4g} on {} rows with a target\n",
-                           p.loss, p.accuracy, p.scored);
-              if (p.scored > 0 && !classify)
-                fmt::print(to, "mean squared error {:.4g}, R^2 {:.4g} on {} rows with a target\n",
-                           p.loss, p.r2, p.scored);
-              if (!o->out.empty()) fmt::print("{} predictions in {}\n", p.rows, o->out);
-            }
-            return int{kOk};
-          }};
+  Verb verb{.name = "predict",
+            .doc = "predictions, each row by its agent's model",
+            .examples = "Example:\n  affpcl predict model new_rows.csv --out predictions.csv",
+            .action = [o](const Verb&) { return predict_rows(*o); }};
+  verb.option("model", &o->model, "MODEL", "model.json, or the folder that holds it",
+              {.required = true});
+  verb.option(
+      "data", &o->data, "DATA…",
+      "rows to predict, with the columns the model was fitted on, in any format that fit reads",
+      {.required = true});
+  verb.option("--with", &o->beside, "FILE",
+              "a file with more columns of the same rows; may be given again");
+  verb.option("--out", &o->out, "FILE.csv",
+              "file for the rows with their predictions (default: standard output)");
+  verb.flag("--force", &o->force, "replace the file if it exists");
+  verb.flag("--json", &o->json,
+            "print counts and, where the target is known, scores as JSON; needs --out");
+  verb.flag("--quiet", &o->quiet, "no notes");
+  return verb;
 }
 
 }  // namespace affpcl::cli

@@ -13,8 +13,8 @@
 namespace affpcl::cli {
 namespace fs = std::filesystem;
 
-void add_report(CLI::App& verb, bool& report) {
-  verb.add_flag("--report", report, "also write the page DIR/report.html (needs --out)");
+void add_report(Verb& verb, bool& report) {
+  verb.flag("--report", &report, "also write the page DIR/report.html (needs --out)");
 }
 
 void refuse_report_without(const std::string& out) {
@@ -29,37 +29,43 @@ std::string write_report(const std::string& folder) {
   return page;
 }
 
-Verb report_verb(CLI::App& app) {
-  struct Options {
-    std::vector<std::string> folders;
-    std::string out;
-    bool force = false, quiet = false;
-  };
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  std::string out;
+  bool force = false, quiet = false;
+};
+
+int report(const Options& o) {
+  const std::string content = report_page(o.folders);
+  const std::string path =
+      !o.out.empty() ? o.out : (fs::path(o.folders.back()) / "report.html").string();
+  if (fs::exists(path) && !o.force)
+    throw BadInput(
+        fmt::format("{} exists already; choose another --out, or replace it with --force", path));
+  refuse_unwritable(path);
+  write_file(path, content);
+  if (!o.quiet) fmt::print("page in {}\n", path);
+  return kOk;
+}
+
+}  // namespace
+
+Verb report_verb() {
   auto o = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("report", "one page to look at: a result folder, or two of them compared");
-  verb->add_option("folders", o->folders, "folder that run, reproduce or fit wrote; or two")
-      ->required()
-      ->expected(1, 2)
-      ->type_name("DIR");
-  verb->add_option("--out", o->out, "the page (default: report.html in the last folder)")
-      ->type_name("PAGE.html");
-  verb->add_flag("--force", o->force, "replace the page if it exists");
-  verb->add_flag("--quiet", o->quiet, "do not print where the page is");
-  verb->footer(
-      "Examples:\n  affpcl report result\n  affpcl report before after --out changes.html");
-  return {verb, [o] {
-            const std::string content = report_page(o->folders);
-            const std::string path =
-                !o->out.empty() ? o->out : (fs::path(o->folders.back()) / "report.html").string();
-            if (fs::exists(path) && !o->force)
-              throw BadInput(fmt::format(
-                  "{} exists already; choose another --out, or replace it with --force", path));
-            refuse_unwritable(path);
-            write_file(path, content);
-            if (!o->quiet) fmt::print("page in {}\n", path);
-            return int{kOk};
-          }};
+  Verb verb{.name = "report",
+            .doc = "one page to look at: a result folder, or two of them compared",
+            .examples =
+                "Examples:\n  affpcl report result\n"
+                "  affpcl report before after --out changes.html",
+            .action = [o](const Verb&) { return report(*o); }};
+  verb.option("folders", &o->folders, "DIR", "folder that run, reproduce or fit wrote; or two",
+              {.required = true, .most = 2});
+  verb.option("--out", &o->out, "PAGE.html", "the page (default: report.html in the last folder)");
+  verb.flag("--force", &o->force, "replace the page if it exists");
+  verb.flag("--quiet", &o->quiet, "do not print where the page is");
+  return verb;
 }
 
 }  // namespace affpcl::cli

@@ -58,101 +58,120 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts) {
   return out;
 }
 
+struct Options : CommonOptions {
+  std::vector<std::string> names;
+  std::string data;
+};
+
+// The studies that are named, each once.
+std::vector<const EmbeddedStudy*> chosen_studies(const Options& o) {
+  std::vector<const EmbeddedStudy*> chosen;
+  const auto add = [&](const EmbeddedStudy& study) {
+    if (std::find(chosen.begin(), chosen.end(), &study) == chosen.end()) chosen.push_back(&study);
+  };
+  for (const std::string& name : o.names) {
+    if (name != "all") {
+      add(embedded_study(name));
+      continue;
+    }
+    for (const EmbeddedStudy& s : embedded_studies())
+      if (!o.data.empty() || !needs_data(s)) add(s);
+  }
+  return chosen;
+}
+
+// A study to run, and where its results go.
+struct Job {
+  const EmbeddedStudy* source;
+  Study study;
+  std::string path;
+  bool later = false;                         // another study comes before it
+  std::unique_ptr<ResultFolder> folder = {};  // of the first process, with --out
+};
+
+// Everything that can be refused is refused here, before the work.
+std::vector<Job> plan(const Options& o, bool first) {
+  const std::vector<const EmbeddedStudy*> chosen = chosen_studies(o);
+  std::vector<Job> jobs;
+  for (const EmbeddedStudy* s : chosen) {
+    const std::string name(s->name);
+    Job& job = jobs.emplace_back(
+        Job{.source = s,
+            .study = read_study(std::string(s->spec), name, with_data(o.overrides(), *s, o.data)),
+            .path = chosen.size() == 1 ? o.out : o.out + "/" + name,
+            .later = !jobs.empty()});
+    if (!o.out.empty() && first) job.folder = std::make_unique<ResultFolder>(job.path, o.force);
+  }
+  return jobs;
+}
+
+// Judges and writes one result; prints it, or adds it to `all` with --json.
+void give_out(const Job& job, const StudyResult& result, const Options& o,
+              const std::string& command_line, Json& all) {
+  const std::string& name = job.study.name;
+  const std::vector<Verdict> verdicts = result.complete
+                                            ? judge(std::string(job.source->claims), name, result)
+                                            : std::vector<Verdict>{};
+  if (job.folder) {
+    job.folder->add("claims.json", claims_json(verdicts));
+    write_results(*job.folder, job.study, result, command_line);
+  }
+  const std::string page = o.report ? write_report(job.path) : "";
+  if (o.json) {
+    Json one = parse_json(summary_json(job.study, result, command_line));
+    one["claims"] = parse_json(claims_json(verdicts));
+    all[name] = std::move(one);
+  } else if (!o.quiet) {
+    fmt::print("{}{}: {}\n", job.later ? "\n" : "", name, job.study.title);
+    std::fputs(results_table(result, output_style()).c_str(), stdout);
+    std::fputs(verdicts_text(verdicts).c_str(), stdout);
+    fmt::print("{:.2f} s\n", result.seconds);
+    if (o.report) fmt::print("page in {}\n", page);
+    std::fflush(stdout);
+  }
+}
+
+int reproduce(const Options& o, const std::string& command_line) {
+  if (o.names.empty()) return print_studies(), kOk;
+  if (o.report) refuse_report_without(o.out);
+  const bool first = processes(o.mpi).first();
+  const std::vector<Job> jobs = plan(o, first);
+  Json all = Json::object();
+  for (const Job& job : jobs) {
+    CommonOptions own = o;
+    if (!o.checkpoint.empty() && jobs.size() > 1)
+      own.checkpoint = o.checkpoint + "/" + job.study.name;
+    const StudyResult result = run_with_progress(job.study, own);
+    if (first) give_out(job, result, o, command_line, all);
+    if (result.complete) continue;
+    if (first && o.json) fmt::print("{}\n", print_json(all, {.indent = 1}));
+    return kInterrupted;
+  }
+  if (!first) return kOk;
+  if (o.json)
+    fmt::print("{}\n", print_json(jobs.size() == 1 ? all.members()[0].value : all, {.indent = 1}));
+  if (!o.json && !o.quiet && !o.out.empty()) fmt::print("results in {}\n", o.out);
+  return kOk;
+}
+
 }  // namespace
 
-Verb reproduce_verb(CLI::App& app, const std::string& command_line) {
-  struct Options : CommonOptions {
-    std::vector<std::string> names;
-    std::string data;
-  };
+Verb reproduce_verb(const std::string& command_line) {
   auto o = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("reproduce", "the paper's figures and theorems, with what was expected");
-  verb->add_option("names", o->names, "which studies; 'all' for all; none lists them")
-      ->type_name("NAME…");
-  verb->add_option("--data", o->data,
-                   "folder of the features that the fig-real studies need; without it `all` leaves them out")
-      ->type_name("DIR");
-  add_common(*verb, *o, "folder for the results; several studies get one folder each below it");
-  add_report(*verb, o->report);
-  add_long_work(*verb, *o);
-  verb->footer("Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all");
-  return {verb,
-          [o, command_line] {
-            if (o->names.empty()) {
-              print_studies();
-              return int{kOk};
-            }
-            if (o->report) refuse_report_without(o->out);
-            const bool first = processes(o->mpi).first();
-            std::vector<const EmbeddedStudy*> chosen;
-            for (const std::string& name : o->names) {
-              if (name != "all") {
-                chosen.push_back(&embedded_study(name));
-                continue;
-              }
-              for (const EmbeddedStudy& s : embedded_studies())
-                if (!o->data.empty() || !needs_data(s)) chosen.push_back(&s);
-            }
-            for (std::size_t i = 0; i < chosen.size(); ++i)  // each once
-              chosen.erase(std::remove(chosen.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                       chosen.end(), chosen[i]),
-                           chosen.end());
-            // Everything that can be refused is refused before the work.
-            std::vector<Study> studies;
-            std::vector<std::string> paths;
-            std::vector<std::unique_ptr<ResultFolder>> folders;
-            for (const EmbeddedStudy* s : chosen) {
-              studies.push_back(read_study(std::string(s->spec), std::string(s->name),
-                                           with_data(o->overrides(), *s, o->data)));
-              paths.push_back(chosen.size() == 1 ? o->out : o->out + "/" + std::string(s->name));
-              if (!o->out.empty() && first)
-                folders.push_back(std::make_unique<ResultFolder>(paths.back(), o->force));
-            }
-
-            Json all = Json::object();
-            for (std::size_t i = 0; i < studies.size(); ++i) {
-              CommonOptions own = *o;
-              if (!o->checkpoint.empty() && studies.size() > 1)
-                own.checkpoint = o->checkpoint + "/" + studies[i].name;
-              const StudyResult result = run_with_progress(studies[i], own);
-              if (!first) {
-                if (!result.complete) return int{kInterrupted};
-                continue;
-              }
-              const std::vector<Verdict> verdicts =
-                  result.complete ? judge(std::string(chosen[i]->claims), studies[i].name, result)
-                                  : std::vector<Verdict>{};
-              if (!o->out.empty()) {
-                folders[i]->add("claims.json", claims_json(verdicts));
-                write_results(*folders[i], studies[i], result, command_line);
-              }
-              const std::string page = o->report ? write_report(paths[i]) : "";
-              if (o->json) {
-                Json one = parse_json(summary_json(studies[i], result, command_line));
-                one["claims"] = parse_json(claims_json(verdicts));
-                all[studies[i].name] = std::move(one);
-              } else if (!o->quiet) {
-                fmt::print("{}{}: {}\n", i > 0 ? "\n" : "", studies[i].name, studies[i].title);
-                std::fputs(results_table(result, output_style()).c_str(), stdout);
-                std::fputs(verdicts_text(verdicts).c_str(), stdout);
-                fmt::print("{:.2f} s\n", result.seconds);
-                if (o->report) fmt::print("page in {}\n", page);
-                std::fflush(stdout);
-              }
-              if (!result.complete) {
-                if (o->json) fmt::print("{}\n", print_json(all, {.indent = 1}));
-                return int{kInterrupted};
-              }
-            }
-            if (!first) return int{kOk};
-            if (o->json)
-              fmt::print("{}\n", print_json(chosen.size() == 1 ? all.members()[0].value : all,
-                                            {.indent = 1}));
-            if (!o->json && !o->quiet && !o->out.empty()) fmt::print("results in {}\n", o->out);
-            return int{kOk};
-          },
-          true};
+  Verb verb{.name = "reproduce",
+            .doc = "the paper's figures and theorems, with what was expected",
+            .examples =
+                "Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all",
+            .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
+            .many_processes = true};
+  verb.option("names", &o->names, "NAME…", "which studies; 'all' for all; none lists them");
+  verb.option("--data", &o->data, "DIR",
+              "folder of the features that the fig-real studies need; without it `all` leaves them "
+              "out");
+  add_common(verb, *o, "folder for the results; several studies get one folder each below it");
+  add_report(verb, o->report);
+  add_long_work(verb, *o);
+  return verb;
 }
 
 }  // namespace affpcl::cli

@@ -26,6 +26,7 @@ BESIDE = (*OUTSIDE, "tests", "tools")  # checked for ONLY_IN alone
 # Headers that begin so are included in these files only.
 ONLY_IN = {
     "nlohmann/": ("affpcl/base/json.cc",),
+    "CLI/": ("cli/options.cc", "tools/features/main.cc"),
     "Eigen/": (*(f"affpcl/math/{name}" for name in ("dense-inl.h", "dense_eigen.cc", "dense_solve.cc", "dense_symmetric.cc")),
                "bench/eigen_round.cc", "bench/blocks_bench.cc"),  # these measure it
 }
@@ -209,6 +210,7 @@ def self_test():
         "affpcl/math/a_bench.cc": "#include <benchmark/benchmark.h>\n",
         "affpcl/base/json.cc": '#include "affpcl/base/json.h"\n#include <nlohmann/json.hpp>\n',
         "cli/c.cc": '#include "affpcl/base/json.h"\n// #include <nlohmann/json.hpp>\n#include <fmt/format.h>\n',
+        "cli/options.cc": '#include "cli/options.h"\n#include <CLI/CLI.hpp>\n',
         "affpcl/study/s.cc": '#include "affpcl/fit/f.h"\n#include "affpcl/base/error.h"\n',
         "affpcl/affpcl.h": '#include "affpcl/study/s.h"\n',
         "affpcl/math/once.h": "namespace affpcl {\nclass Once;\nstruct Once { void f() { struct In {}; } };\n"
@@ -245,6 +247,7 @@ def self_test():
         **{path: "int x;\n#include <nlohmann/json.hpp>\n" for path in (
             "affpcl/base/other.cc", "affpcl/base/json_test.cc", "affpcl/study/json.cc", "affpcl/fit/json-inl.h", "cli/x.cc",
             "cli/x.h", "bench/x.cc", "tests/x_test.cc", "tests/theory/x.h", "examples/x.cc", "python/core/x.cc", "tools/f/x.cc")},
+        **{path: "#include <CLI/CLI.hpp>\n" for path in ("cli/verbs.h", "cli/main.cc", "cli/options.h", "affpcl/study/cli.h")},
         "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",
         "affpcl/fit/solve.cc": "#include <Eigen/Dense>\n",
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
