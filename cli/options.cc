@@ -123,8 +123,8 @@ void Verb::option(const Param& param, std::map<std::string, Value>& values) {
          fmt::format("{} (default: {})", param.doc, to_text(param.fallback)),
          {.commas = std::holds_alternative<std::vector<double>>(param.fallback),
           .choices = {param.choices.begin(), param.choices.end()},
-          .lo = param.lo,
-          .hi = param.hi});
+          .lo = param.allowed.lo,
+          .hi = param.allowed.hi});
 }
 
 void Verb::flag(const std::string& option_name, bool* to, const std::string& text) {
