@@ -2,7 +2,6 @@
 #   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/**/*.cc   -> affpcl_tests
 #   report/test/run.mjs     pages in a browser, where the page was built
 #   tests/cli/test_*.py     pytest, on the program that AFFPCL_PROGRAM names; _*.py are helpers
-#   tests/cli/*.py          other scripts, called with the path of the program; exit 77 = skipped
 #   python/tests/test_*.py  pytest, on the Python package as the build made it
 enable_testing()
 include(GoogleTest)
@@ -57,12 +56,6 @@ if(AFFPCL_CLI)
     cmake_path(GET file STEM name)
     string(REGEX REPLACE "^test_" "cli_" name ${name})
     affpcl_pytest(${name} ${affpcl_python} ${file})
-  endforeach()
-  file(GLOB cli_scripts CONFIGURE_DEPENDS tests/cli/*.py)
-  list(FILTER cli_scripts EXCLUDE REGEX "/(_|test_|conftest)[^/]*$")
-  foreach(script IN LISTS cli_scripts)
-    cmake_path(GET script STEM name)
-    affpcl_script_test(cli_${name} ${affpcl_python} ${script} $<TARGET_FILE:affpcl_cli>)
   endforeach()
 
   # The page in a real browser.
