@@ -10,7 +10,7 @@ option(AFFPCL_MODULE "Build the Python package's extension module, if nanobind i
 option(AFFPCL_WERROR "Warnings are errors" OFF)
 option(AFFPCL_COVERAGE "Count executed lines (target coverage_report, if gcovr is found)" OFF)
 set(AFFPCL_SANITIZE "" CACHE STRING "Sanitizers: empty, address, undefined, address,undefined or thread")
-set(AFFPCL_PYTHON "" CACHE STRING "Python with numpy, for tests; empty: the one tools/setup found")
+set(AFFPCL_PYTHON "" CACHE STRING "Python with numpy and pytest, for tests; empty: the one tools/setup found")
 option(BUILD_SHARED_LIBS "Build libaffpcl as a shared library" OFF)
 
 # A misspelt option must not be ignored in silence.

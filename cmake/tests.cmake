@@ -1,7 +1,8 @@
-# The tests: one GoogleTest binary, and scripts. Adding a file is enough: all lists are globs.
+# The tests: one GoogleTest binary, files of pytest, and scripts. Adding a file is enough: all lists are globs.
 #   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/**/*.cc   -> affpcl_tests
 #   report/test/run.mjs     pages in a browser, where the page was built
-#   tests/cli/*.py          a script each, called with the path of the program; exit 77 = skipped; _*.py are helpers
+#   tests/cli/test_*.py     pytest, on the program that AFFPCL_PROGRAM names; _*.py are helpers
+#   python/tests/test_*.py  pytest, on the Python package as the build made it
 enable_testing()
 include(GoogleTest)
 
@@ -35,6 +36,14 @@ function(affpcl_script_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()
 
+# A file of pytest is one test, skipped where all its tests are. Arguments: name, Python, file, NAME=VALUE of the environment.
+function(affpcl_pytest name python file)
+  affpcl_script_test(${name} ${python} -m pytest -q -rs -p no:cacheprovider ${file})
+  set_tests_properties(${name} PROPERTIES
+    SKIP_REGULAR_EXPRESSION "(^|\n)[0-9]+ skipped(, [0-9]+ warnings?)? in "
+    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;AFFPCL_PROGRAM=$<TARGET_FILE:affpcl_cli>;${ARGN}")
+endfunction()
+
 affpcl_script_test(layers ${affpcl_python} tests/layers.py)
 affpcl_script_test(layers_self_test ${affpcl_python} tests/layers.py --self-test)
 affpcl_script_test(runpath ${affpcl_python} tests/runpath.py ${PROJECT_BINARY_DIR})
@@ -42,11 +51,11 @@ affpcl_script_test(runpath_self_test ${affpcl_python} tests/runpath.py --self-te
 affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)
-  file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.py)
-  list(FILTER cli_tests EXCLUDE REGEX "/_[^/]*$")
-  foreach(script IN LISTS cli_tests)
-    cmake_path(GET script STEM name)
-    affpcl_script_test(cli_${name} ${affpcl_python} ${script} $<TARGET_FILE:affpcl_cli>)
+  file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/test_*.py)
+  foreach(file IN LISTS cli_tests)
+    cmake_path(GET file STEM name)
+    string(REGEX REPLACE "^test_" "cli_" name ${name})
+    affpcl_pytest(${name} ${affpcl_python} ${file})
   endforeach()
 
   # The page in a real browser.
@@ -81,11 +90,10 @@ set_tests_properties(install PROPERTIES
 # The Python package, as the build made it.
 if(TARGET _core AND AFFPCL_CLI AND NOT instrument)
   file(GLOB python_tests CONFIGURE_DEPENDS python/tests/test_*.py)
-  foreach(script IN LISTS python_tests)
-    cmake_path(GET script STEM name)
-    affpcl_script_test(python_${name} ${Python_EXECUTABLE} -m pytest -q -p no:cacheprovider ${script})
-    set_tests_properties(python_${name} PROPERTIES
-      TIMEOUT 600 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};PYTHONPATH=${python_dir};PYTHONDONTWRITEBYTECODE=1;AFFPCL_PROGRAM=$<TARGET_FILE:affpcl_cli>")
+  foreach(file IN LISTS python_tests)
+    cmake_path(GET file STEM name)
+    affpcl_pytest(python_${name} ${Python_EXECUTABLE} ${file} CXX=${CMAKE_CXX_COMPILER} PYTHONPATH=${python_dir})
+    set_tests_properties(python_${name} PROPERTIES TIMEOUT 600)
   endforeach()
 endif()
 

@@ -1,31 +1,66 @@
-"""Jobs under mpirun, for tests that are skipped without MPI; ranks talk through shared memory and loopback."""
-import os, re, shutil, signal, subprocess, sys, time
-from _harness import affpcl, run, tmp
+"""Jobs of mpirun; their ranks talk through shared memory and loopback."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from typing import NamedTuple
 
-mpirun = shutil.which('mpirun')
-if mpirun is None or 'without MPI' in run('reproduce', 'fig-specific', '--set', 'run.steps=1', '--mpi').stderr:
-    print('skipped: no MPI; tools/setup mpi installs it')
-    sys.exit(77)
+MPIRUN = shutil.which("mpirun")
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_btl="self,vader", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1")
 
-ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', OMPI_MCA_btl='self,vader',
-           OMPI_MCA_btl_vader_single_copy_mechanism='none', OMPI_MCA_rmaps_base_oversubscribe='1', OMPI_MCA_mpi_yield_when_idle='1')
 
-def start(ranks, *words, more=()):
-    return subprocess.Popen([mpirun, '-np', str(ranks), *more, affpcl, *map(str, words)], cwd=tmp, env=ENV, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+class Ended(NamedTuple):
+    """How a job ended."""
+    code: int | None  # None: it hung and was killed
+    output: str
+    said: list  # the program's own lines of standard error
+    seconds: float
 
-def ended(p, seconds=90):
-    """(exit code, output, our own lines of standard error, seconds); a job that hangs is killed and its code is None."""
-    began = time.time()
-    try: out, err = p.communicate(timeout=seconds)
+
+class Jobs:
+    """Starts the program on ranks, in the folder of `affpcl`."""
+
+    def __init__(self, affpcl):
+        self.affpcl = affpcl
+
+    def start(self, ranks, *words, before=()):
+        """Starts a job; `before` comes before the program on mpirun's command line."""
+        command = [MPIRUN, "-np", ranks, *before, self.affpcl.path, *words]
+        return subprocess.Popen(list(map(str, command)), cwd=self.affpcl.folder, env=ENVIRONMENT, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def run(self, ranks, *words, before=()):
+        return end_of(self.start(ranks, *words, before=before))
+
+    def rank_pids(self, job):
+        """The processes of a job's ranks."""
+        found = subprocess.run(["pgrep", "-s", str(job.pid), "-f", "^" + re.escape(self.affpcl.path)],
+                               capture_output=True, text=True)
+        return [int(pid) for pid in found.stdout.split()]
+
+
+def end_of(job, seconds=90):
+    """Waits for a job's end; one that hangs is killed."""
+    began = time.monotonic()
+    try:
+        output, errors = job.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)
-        out, err = p.communicate()
-        return None, out, err.splitlines(), seconds
-    return p.returncode, out, [line for line in err.splitlines() if line.startswith('affpcl: ')], time.time() - began
+        os.killpg(job.pid, signal.SIGKILL)
+        output, errors = job.communicate()
+        return Ended(None, output, errors.splitlines(), seconds)
+    said = [line for line in errors.splitlines() if line.startswith("affpcl: ")]
+    return Ended(job.returncode, output, said, time.monotonic() - began)
 
-def mpi(ranks, *words, **more): return ended(start(ranks, *words, **more))
-def pids(p): return [int(w) for w in subprocess.run(['pgrep', '-s', str(p.pid), '-f', '^' + re.escape(affpcl)], capture_output=True, text=True).stdout.split()]
-def wait_for(condition, seconds=60):
-    deadline = time.time() + seconds
-    while not condition() and time.time() < deadline: time.sleep(.005)
+
+def wait_until(condition, seconds=60):
+    """Waits until a condition holds; whether it did in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(.005)
+    return False

@@ -1,5 +1,19 @@
-"""A study with every method of the catalogue, and what two runs of one study must agree on, to the letter."""
+"""A small study, one with every method of the catalogue, and what two runs of a study must agree on, to the letter."""
 import json
+
+SMALL = '''[problem]
+kind = "gaussian"
+agents = 4
+[run]
+steps = 20
+replicates = 3
+[[method]]
+kind = "affpcl"
+[[method]]
+kind = "independent"
+[[method]]
+kind = "fedavg"
+'''
 
 EVERY_METHOD = '''[problem]
 kind = "gaussian"
@@ -26,14 +40,22 @@ name = "periods"
 ratio = "none"
 period = 4
 batch = 2
-''' + ''.join(f'[[method]]\nkind = "{kind}"\n' for kind in
-              ('independent', 'fedavg', 'fine_tune', 'pfedme', 'ditto', 'ifca', 'scaffold', 'residual')) + '''[sweep]
+''' + "".join(f'[[method]]\nkind = "{kind}"\n' for kind in
+              ("independent", "fedavg", "fine_tune", "pfedme", "ditto", "ifca", "scaffold", "residual")) + '''[sweep]
 "problem.delta_obj" = [0.1, 0.3]
 '''
 
-def core(folder):
-    s = json.loads((folder / 'summary.json').read_text())
-    del s['manifest']
-    for setting in s['settings']:
-        for method in setting['methods']: del method['seconds']
-    return json.dumps(s), (folder / 'curves.csv').read_text(), (folder / 'agents.csv').read_text()
+
+def result_of(folder):
+    """The files of a result, without the manifest and the times."""
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary["manifest"]
+    for setting in summary["settings"]:
+        for method in setting["methods"]:
+            del method["seconds"]
+    return json.dumps(summary), (folder / "curves.csv").read_text(), (folder / "agents.csv").read_text()
+
+
+def checkpoints(folder):
+    """The numbers of a folder's checkpoints, in order."""
+    return sorted(int(path.stem.split("-")[1]) for path in folder.glob("checkpoint-*.affpcl"))

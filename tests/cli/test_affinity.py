@@ -1,0 +1,127 @@
+"""`affpcl affinity DATA` from end to end: what it prints and writes, and what it refuses."""
+import csv
+import random
+
+import pytest
+
+SITES = [f"s{k:02}" for k in range(14)]
+AFFINITY = ("affinity", "t.csv", "--target", "y")
+
+
+@pytest.fixture(scope="module")
+def table(shared_affpcl):
+    """The program beside t.csv: 14 sites of 60 rows, with two features, a string column and a constant."""
+    rng = random.Random(1)
+    rows = []
+    for site in SITES:
+        slope = 1 + 0.2 * rng.gauss(0, 1)
+        for k in range(60):
+            u, v = rng.gauss(0, 1), rng.gauss(0, 1)
+            rows.append(f"{site},{u:.4f},{v:.4f},{'xyz'[k % 3]},7,{slope * u - v + rng.gauss(0, 1):.4f}")
+    shared_affpcl.write("t.csv", "site,u,v,kind,same,y\n" + "\n".join(rows) + "\n")
+    return shared_affpcl
+
+
+@pytest.fixture(scope="module")
+def printed(table):
+    """What `affinity t.csv --out a` prints."""
+    return table.succeed(*AFFINITY, "--out", "a").stdout
+
+
+@pytest.fixture(scope="module")
+def summary(table, printed):
+    """The summary.json it writes."""
+    return table.read_json("a/summary.json")
+
+
+@pytest.fixture(scope="module")
+def all_rows(table):
+    """The summary where all rows are the pilot, of two features."""
+    return table.json(*AFFINITY, "--pilot", 1, "--features", "u,v")
+
+
+@pytest.mark.parametrize("words", ["should gain", "lower bound", "most alike", "left out, since constant: same"])
+def test_a_table_is_printed(printed, words):
+    assert words in printed
+
+
+def test_the_summary_has_a_manifest(summary):
+    manifest = summary["manifest"]
+    assert {"version", "spec", "seed", "command", "host", "threads", "seconds"} <= set(manifest)
+    assert manifest["spec"]["pilot"] == 0.2
+
+
+@pytest.mark.parametrize("score", ["delta_env", "delta_obj", "noise_share"])
+def test_scores_have_intervals(summary, score):
+    assert summary[score]["lo"] <= summary[score]["value"] <= summary[score]["hi"]
+    assert score in summary["intervals"]
+
+
+def test_every_agent_has_its_scores(summary):
+    assert len(summary["agents"]) == 14
+    for agent in summary["agents"]:
+        loss = agent["predicted_loss"]
+        assert agent["pilot_rows"] == 12
+        assert loss["lo"] <= loss["value"] <= loss["hi"]
+        assert agent["prospect"] in ("should gain", "about even", "should learn alone")
+
+
+def test_prospects_are_counted(summary):
+    assert sum(summary["prospects"].values()) == 14
+
+
+def test_affinity_csv_agrees_with_the_summary(table, summary):
+    rows = list(csv.DictReader(table.read("a/affinity.csv").splitlines()))
+    assert [float(row["predicted_loss"]) for row in rows] == [a["predicted_loss"]["value"] for a in summary["agents"]]
+
+
+def test_matrix_csv_is_square_ordered_and_symmetric(table, summary):
+    header, *rows = csv.reader(table.read("a/matrix.csv").splitlines())
+    values = [row[1:] for row in rows]
+    assert header[1:] == summary["alike"]["order"] == [row[0] for row in rows]
+    assert len(values) == 14
+    assert values == [list(column) for column in zip(*values)]
+    assert values[0][0] == "0"
+
+
+def test_two_threads_give_the_same_numbers(table):
+    one, two = (table.json(*AFFINITY, "--threads", threads) for threads in (1, 2))
+    del one["manifest"], two["manifest"]
+    assert one == two
+
+
+def test_another_seed_takes_another_pilot(table, summary):
+    assert table.json(*AFFINITY, "--seed", 5)["delta_obj"] != summary["delta_obj"]
+
+
+def test_pilot_and_features(all_rows):
+    assert all_rows["pilot_rows"] == 840
+    assert all_rows["columns"] == 2
+
+
+def test_more_rows_give_a_shorter_interval(all_rows, summary):
+    width = [s["delta_obj"]["hi"] - s["delta_obj"]["lo"] for s in (all_rows, summary)]
+    assert width[0] < width[1]
+
+
+def test_classes(table):
+    classes = table.json("affinity", "t.csv", "--target", "kind", "--exclude", "y")
+    assert classes["manifest"]["spec"]["task"] == "classification"
+    assert len(classes["spread"]) == 3
+
+
+@pytest.mark.parametrize("command, says", [
+    ("affinity t.csv", "--target"),
+    ("affinity t.csv --target y --pilot 0", "--pilot 0"),
+    ("affinity t.csv --target z", "'z'"),
+    ("affinity t.csv s.toml --target y", ".toml"),
+    ("affinity t.csv --target y --measure", "--measure is of no use"),
+    ("affinity t.csv --target y --set a=1", "--set is of no use"),
+    ("affinity s.toml --target y", "--target is of no use"),
+])
+def test_refused(table, command, says):
+    table.refuse(*command.split(), says=[says])
+
+
+def test_a_folder_that_exists_is_refused(table, summary):
+    table.refuse(*AFFINITY, "--out", "a", says=["exists already"])

@@ -1,0 +1,224 @@
+"""`affpcl fit` under mpirun: the same model on any number of ranks, each reading its part; and no failure hangs."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+from _mpi import end_of, wait_until
+
+HEADER = "x0,x1,x2,x3,kind,y"
+FIT_Y = ("--target", "y", "--agent", "site")
+
+
+def rows_of(agents, rows, columns=4):
+    """(agent, row) of agents in turn, with a string column that needs quotes."""
+    rng = random.Random(1)
+    slopes = [[1 + .3 * rng.gauss(0, 1) for _ in range(columns)] for _ in range(agents)]
+    for _ in range(rows):
+        for i, slope in enumerate(slopes):
+            x = [rng.gauss(0, 1) for _ in slope]
+            kind = rng.choice(("plain", '"two\nlines"', '"a, ""quoted"" b"'))
+            y = sum(a * b for a, b in zip(slope, x)) + rng.gauss(0, 1) + len(kind) / 9
+            yield f"site {i}", ",".join([*(f"{v:.6f}" for v in x), kind, f"{y:.6f}"])
+
+
+ROWS = list(rows_of(60, 12))
+ONE_FILE = f"site,{HEADER}\n" + "".join(f"{agent},{row}\n" for agent, row in ROWS)
+
+
+@pytest.fixture(scope="module")
+def files(shared_affpcl, mpi):
+    """The program beside the rows in one file, in a file per agent, in two files side by side, and with classes."""
+    first, last = ([row.split(",")[at] for _, row in ROWS] for at in (0, -1))
+    agents = [agent for agent, _ in ROWS]
+    shared_affpcl.write("one.csv", ONE_FILE)
+    for name in set(agents):
+        shared_affpcl.write(f"files/{name}.csv", "\r\n".join([HEADER, *(row for agent, row in ROWS if agent == name)]))
+    shared_affpcl.write("left.csv", "site,x0\n" + "".join(f"{agent},{x}\n" for agent, x in zip(agents, first)))
+    shared_affpcl.write("right.csv", "y\n" + "".join(f"{y}\n" for y in last))
+    shared_affpcl.write("classes.csv", "site,x,class\n" + "".join(
+        f"{agent},{x},{'lo' if float(y) < 1 else 'hi'}\n" for agent, x, y in zip(agents, first, last)))
+    return shared_affpcl
+
+
+# --- one model -------------------------------------------------------------------------------------------------------
+
+def result_of(affpcl, folder):
+    """model.json without its command, and the summary without what belongs to the machine."""
+    model = [line for line in affpcl.read(f"{folder}/model.json").splitlines() if '"command":' not in line]
+    summary = affpcl.read_json(f"{folder}/summary.json")
+    for key in ("command", "host", "threads", "ranks", "seconds", "communication"):
+        summary["manifest"].pop(key, None)
+    return model, json.dumps(summary)
+
+
+@pytest.fixture(scope="module", params=[
+    pytest.param(["one.csv", *FIT_Y], id="one file"),
+    pytest.param(["files", "--target", "y"], id="a file per agent"),
+    pytest.param(["left.csv", "--with", "right.csv", *FIT_Y], id="columns beside, which rank 0 reads"),
+    pytest.param(["classes.csv", "--target", "class", "--agent", "site"], id="classes"),
+])
+def one_process(request, files):
+    """The words of a fit, and its result in one process."""
+    files.succeed("fit", *request.param, "--out", "alone", "--force", "--threads", 1)
+    return request.param, result_of(files, "alone")
+
+
+@pytest.fixture(scope="module", params=[(1, 1), (2, 1), (2, 2), (3, 1), (8, 1)],
+                ids=lambda param: "{} ranks, {} threads".format(*param))
+def job(request, files, mpi, one_process):
+    """The same fit as a job that ended, and its ranks; the result is in the folder r."""
+    ranks, threads = request.param
+    words, _ = one_process
+    ended = mpi.run(ranks, "fit", *words, "--out", "r", "--force", "--threads", threads)
+    assert ended.code == 0, ended.said
+    return ended, ranks
+
+
+def test_the_model_is_the_same_to_the_letter(files, one_process, job):
+    _, expected = one_process
+    assert result_of(files, "r") == expected
+
+
+def test_rank_0_alone_prints(job):
+    ended, _ = job
+    assert ended.output.count("model in r") == 1
+    assert not ended.said
+
+
+def test_the_manifest_has_ranks_and_communication(files, job):
+    _, ranks = job
+    manifest = files.read_json("r/summary.json")["manifest"]
+    assert manifest["ranks"] == ranks
+    assert ("communication" in manifest) == (ranks > 1)
+    assert ranks == 1 or manifest["communication"]["bytes_sent"] > 0
+
+
+# --- what goes wrong is printed once, as one process prints it -------------------------------------------------------
+
+def replace_last(old, new):
+    """The one file with the last `old` replaced."""
+    before, after = ONE_FILE.rsplit(old, 1)
+    return before + new + after
+
+
+BROKEN = {
+    "short.csv": replace_last("site 58,", "site 58;"),
+    "text.csv": replace_last("site 57,", "site 57,oops"),
+    "quote.csv": replace_last('"two', '"two"'),
+    "blank.csv": replace_last("site 55,", ","),
+    "header.csv": "site,x,y\n",
+}
+
+
+@pytest.fixture(scope="module")
+def broken(files):
+    """The program beside broken files, too."""
+    for name, text in BROKEN.items():
+        files.write(name, text)
+    return files
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("words", [*BROKEN, "nowhere.csv", "one.csv --exclude x9"])
+def test_an_error_is_the_sentence_of_one_process(broken, mpi, words, ranks):
+    words = ["fit", *words.split(), *FIT_Y]
+    alone = broken.run(*words)
+    assert alone.returncode == 2
+    ended = mpi.run(ranks, *words)
+    assert ended.code == 2
+    assert ended.said == alone.stderr.splitlines()
+    assert ended.seconds < 15
+
+
+def test_the_sentence_has_the_line(broken):
+    assert "line " in broken.run("fit", "short.csv", *FIT_Y).stderr
+
+
+def test_one_bad_file_of_many_is_named(broken, mpi):
+    shutil.copytree(broken.folder / "files", broken.folder / "many")
+    broken.write("many/site 41.csv", "x0,x1\n1,2\n")
+    words = ["fit", "many", "--target", "y"]
+    ended = mpi.run(3, *words)
+    assert ended.code == 2
+    assert ended.said == broken.run(*words).stderr.splitlines()
+    assert "site 41" in ended.said[0]
+
+
+def test_a_file_that_one_rank_cannot_read_names_the_rank(files, mpi):
+    files.write("here/only.csv", ONE_FILE)
+    words = ["fit", "only.csv", *FIT_Y]
+    rank_0 = ["-wdir", files.folder / "here", files.path, *words]
+    ended = mpi.run(1, *words, before=[*rank_0, ":", "-np", "1", "-wdir", "/"])
+    assert ended.code == 2
+    assert len(ended.said) == 1
+    assert "rank 1: cannot read only.csv" in ended.said[0]
+    assert ended.seconds < 15
+
+
+def test_a_folder_that_exists_is_refused(files, mpi):
+    files.write("taken/summary.json", "{}")
+    ended = mpi.run(2, "fit", "one.csv", *FIT_Y, "--out", "taken")
+    assert ended.code == 2
+    assert len(ended.said) == 1
+    assert "taken exists already" in ended.said[0]
+    assert ended.seconds < 15
+
+
+# --- what runs on rank 0 alone ---------------------------------------------------------------------------------------
+
+def assert_one_note(ended):
+    assert ended.code == 0, ended.said
+    assert len(ended.said) == 1
+    assert ended.said[0].startswith("affpcl: note: ")
+
+
+def test_a_stream_runs_on_rank_0_with_a_note(files, mpi):
+    ended = mpi.run(3, "fit", "one.csv", *FIT_Y, "--solver", "stream", "--out", "stream")
+    assert_one_note(ended)
+    assert ended.output.count("model in stream") == 1
+
+
+def test_affinity_runs_on_rank_0_with_a_note(files, mpi):
+    assert_one_note(mpi.run(2, "affinity", "classes.csv", "--target", "class", "--agent", "site", "--quiet"))
+
+
+# --- a rank that is killed -------------------------------------------------------------------------------------------
+
+def big_table():
+    """160,000 rows: reading takes a tenth of a second, learning takes seconds."""
+    rng = random.Random(2)
+    lines = []
+    for _ in range(40):
+        for i in range(400):
+            x = [rng.random() for _ in range(30)]
+            lines.append(f"{i}," + ",".join(f"{v:.3f}" for v in x) + f",{sum(x) + x[i % 30] + rng.random():.3f}\n")
+    return "site," + ",".join(f"x{j}" for j in range(30)) + ",y\n" + 10 * "".join(lines)
+
+
+def has_open(pid, name):
+    """Whether a process has a file of this name open."""
+    try:
+        return any(os.readlink(path).endswith(name) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # the process or the descriptor is gone
+        return False
+
+
+@pytest.mark.parametrize("seconds_of_learning", [0, 1], ids=["while it reads", "while it learns"])
+def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_of_learning):
+    shared_affpcl.write("big.csv", big_table())
+    job = mpi.start(3, "fit", "big.csv", *FIT_Y, "--threads", 1, "--quiet")
+    assert wait_until(lambda: len(mpi.rank_pids(job)) == 3)
+    ranks = mpi.rank_pids(job)
+    assert wait_until(lambda: any(has_open(pid, "big.csv") for pid in ranks))
+    time.sleep(seconds_of_learning)
+    assert job.poll() is None
+    os.kill(ranks[-1], signal.SIGKILL)
+    ended = end_of(job, 30)
+    assert ended.code not in (None, 0)
+    assert ended.seconds < 15
