@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/runtime/run.h"
 
@@ -48,9 +48,9 @@ void rounds(benchmark::State& state, const std::string& ratio) {
   reset_peak();
   const Gaussian problem({.agents = n, .dim = 20}, 1, 0);
   const MethodKind& kind = method_kind("affpcl");
-  std::vector<Method> methods(1);
+  std::vector<RunMethod> methods(1);
   methods[0].name = ratio;
-  methods[0].algorithm = kind.make(Values(kind.params, {{"ratio", ratio}}, "method"));
+  methods[0].method = kind.make(Values(kind.params, {{"ratio", ratio}}, "method"));
   for (StepSizes::Module* m :
        {&methods[0].step.agent, &methods[0].step.central, &methods[0].step.objective})
     m->schedule.value = 1e-5;

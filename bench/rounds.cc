@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/runtime/run.h"
 #include "bench/stopwatch.h"
@@ -32,9 +32,9 @@ RoundSeconds round_seconds(const RoundCase& c, double seconds) {
   const MethodKind& kind = method_kind("affpcl");
   std::map<std::string, Value> given{{"ratio", c.ratio}};
   if (c.precision != "f64") given["precision"] = c.precision;
-  std::vector<Method> methods(1);
+  std::vector<RunMethod> methods(1);
   methods[0].name = "affpcl";
-  methods[0].algorithm = kind.make(Values(kind.params, given, "method"));
+  methods[0].method = kind.make(Values(kind.params, given, "method"));
   for (StepSizes::Module* m :
        {&methods[0].step.agent, &methods[0].step.central, &methods[0].step.objective})
     m->schedule.value = 1e-5;

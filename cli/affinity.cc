@@ -5,16 +5,16 @@
 #include <cstdio>
 #include <memory>
 
+#include "affpcl/affinity/affinity.h"
+#include "affpcl/affinity/table_affinity.h"
 #include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
-#include "affpcl/fit/pilot.h"
+#include "affpcl/output/affinity_file.h"
 #include "affpcl/problem/catalogue.h"
-#include "affpcl/study/affinity.h"
-#include "affpcl/study/files.h"
-#include "affpcl/study/pilot_file.h"
 #include "affpcl/study/study.h"
-#include "cli/pilot.h"
 #include "cli/processes.h"
+#include "cli/table_affinity.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 

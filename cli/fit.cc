@@ -12,10 +12,10 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
 #include "affpcl/data/field.h"
-#include "affpcl/fit/headline.h"
-#include "affpcl/fit/model_file.h"
-#include "affpcl/study/files.h"
+#include "affpcl/output/fit_headline.h"
+#include "affpcl/output/model_file.h"
 #include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -56,7 +56,7 @@ void take_log(TdLog::Config& td, const FrameOptions& frame) {
 std::string spreads(const Model& model) {
   std::string text;
   for (const ChannelModel& c : model.channels) {
-    const std::string one = to_text(c.spread);
+    const std::string one = to_text(c.covariance);
     if (text.find(one) == std::string::npos) text += (text.empty() ? "" : ", ") + one;
   }
   return text;

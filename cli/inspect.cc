@@ -7,7 +7,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
-#include "affpcl/fit/model_file.h"
+#include "affpcl/output/model_file.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -47,7 +47,7 @@ void print_model(const Model& m, const AgentModel* only) {
     const ChannelModel& channel = m.channels[c];
     const bool exact = m.solver == Solver::kExact;
     fmt::print("{}: noise {}, {}", channel_name(m, c), number(std::sqrt(channel.centre.s2)),
-               exact ? fmt::format("spread of the agents {}", to_text(channel.spread))
+               exact ? fmt::format("spread of the agents {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
       fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
@@ -91,7 +91,7 @@ Json as_json(const Model& m, const AgentModel* only) {
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
     channels.push_back({{"name", channel_name(m, c)},
-                        {"spread", to_text(channel.spread)},
+                        {"spread", to_text(channel.covariance)},
                         {"noise", std::sqrt(channel.centre.s2)},
                         {"pooled", channel.pooled},
                         {"centre", channel.centre.x},

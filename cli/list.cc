@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/json.h"
 #include "affpcl/density/ratio.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/spec.h"
 #include "affpcl/study/studies.h"

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
-#include "affpcl/fit/model_file.h"
-#include "affpcl/study/files.h"
+#include "affpcl/output/model_file.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {

@@ -1,4 +1,4 @@
-#include "affpcl/study/page.h"
+#include "affpcl/output/page.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "affpcl/base/error.h"
-#include "affpcl/study/files.h"
+#include "affpcl/base/files.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {

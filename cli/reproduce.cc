@@ -7,8 +7,8 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
+#include "affpcl/output/results.h"
 #include "affpcl/study/claims.h"
-#include "affpcl/study/results.h"
 #include "affpcl/study/studies.h"
 #include "affpcl/study/study.h"
 #include "cli/processes.h"

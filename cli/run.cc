@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "affpcl/study/results.h"
+#include "affpcl/output/results.h"
 #include "affpcl/study/study.h"
 #include "cli/processes.h"
 #include "cli/terminal.h"

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "affpcl/study/headline.h"
+#include "affpcl/output/study_headline.h"
 
 namespace affpcl::cli {
 namespace {

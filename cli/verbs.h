@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/fit/frame.h"
 #include "affpcl/study/study.h"
+#include "affpcl/table/frame.h"
 #include "cli/options.h"
 
 namespace affpcl::cli {

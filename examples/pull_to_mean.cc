@@ -1,6 +1,6 @@
 #include "examples/pull_to_mean.h"
 
-#include "affpcl/algorithm/local_steps.h"
+#include "affpcl/method/local_steps.h"
 
 namespace affpcl::examples {
 

@@ -2,16 +2,16 @@
 // towards the mean of all.
 //
 // Fill in three functions (contribute, centre, update), name what you keep (declare), describe your
-// parameters once (params), add your kind() to the list in affpcl/algorithm/catalogue.cc (or call
+// parameters once (params), add your kind() to the list in affpcl/method/catalogue.cc (or call
 // add_method_kind from your own program). Specs, sweeps, tables, saving and the conformance tests
 // come free.
 #pragma once
 
-#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/method/method.h"
 
 namespace affpcl::examples {
 
-class PullToMean final : public Algorithm {
+class PullToMean final : public Method {
  public:
   struct Config {
     double share = 0.1;

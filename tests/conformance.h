@@ -28,9 +28,9 @@
 #include <utility>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
 #include "affpcl/base/params.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
@@ -104,20 +104,20 @@ inline StepSizes constant_step(double alpha) {
   return step;
 }
 
-inline Method make_method(const MethodKind& kind, const StepSizes& step, int period = 1,
-                          int batch = 1, const Given& given = {}) {
-  Method m;
+inline RunMethod make_method(const MethodKind& kind, const StepSizes& step, int period = 1,
+                             int batch = 1, const Given& given = {}) {
+  RunMethod m;
   m.name = kind.name;
-  m.algorithm = kind.make(Values(kind.params, given, kind.name));
+  m.method = kind.make(Values(kind.params, given, kind.name));
   m.period = period;
   m.batch = batch;
   m.step = step;
   return m;
 }
 
-inline std::vector<Method> one_method(const MethodKind& kind, const StepSizes& step, int period = 1,
-                                      int batch = 1, const Given& given = {}) {
-  std::vector<Method> methods;
+inline std::vector<RunMethod> one_method(const MethodKind& kind, const StepSizes& step,
+                                         int period = 1, int batch = 1, const Given& given = {}) {
+  std::vector<RunMethod> methods;
   methods.push_back(make_method(kind, step, period, batch, given));
   return methods;
 }
@@ -335,7 +335,7 @@ inline void keeps_nothing_to_itself(const Trial& t) {
 inline void does_not_mind_company(const Trial& t) {
   const std::unique_ptr<Team> team = serial_team();
   const std::vector<double> want = t.whole(*team);
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   const MethodKind& other = method_kind("independent");
   methods.push_back(make_method(other, t.step(), t.setting().period, t.setting().batch));
   methods.push_back(

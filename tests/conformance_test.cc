@@ -85,7 +85,7 @@ TEST(ConformanceOf, MethodsDescribeEveryParameterOnce) {
 
 // The checks themselves must be able to fail: a method that counts its rounds in a hidden place,
 // or looks at who comes first, is caught.
-class Stateful final : public Algorithm {
+class Stateful final : public Method {
  public:
   explicit Stateful(bool by_order) : by_order_(by_order) {}
   void declare(const Setup& setup, Layout& agent, Layout&, SumLayout&) override {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/density/harness_test.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
 
@@ -226,12 +226,12 @@ TEST(StatisticsDensity, LearntRatiosBeatNoneFromDeltaThree) {
       const Tabular system(
           Tabular::generate({.agents = 10, .delta_env = delta, .delta_obj = delta}, 31, replicate),
           Tabular::Coe::kAuto);
-      std::vector<Method> methods;
+      std::vector<RunMethod> methods;
       for (const char* ratio : {"none", "counts", "linear"}) {
         const MethodKind& kind = method_kind("affpcl");
-        Method m;
+        RunMethod m;
         m.name = ratio;
-        m.algorithm = kind.make(Values(kind.params, {{"ratio", ratio}}, "method"));
+        m.method = kind.make(Values(kind.params, {{"ratio", ratio}}, "method"));
         methods.push_back(std::move(m));
       }
       RunOptions options;

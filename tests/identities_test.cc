@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
@@ -22,11 +22,11 @@ struct Case {
 
 constexpr int kSteps = 40;
 
-Method make(const Case& c) {
+RunMethod make(const Case& c) {
   const MethodKind& kind = method_kind(c.kind);
-  Method method;
+  RunMethod method;
   method.name = c.kind;
-  method.algorithm = kind.make(Values(kind.params, c.given, "method"));
+  method.method = kind.make(Values(kind.params, c.given, "method"));
   method.period = c.period;
   method.batch = c.batch;
   return method;
@@ -34,7 +34,7 @@ Method make(const Case& c) {
 
 // All iterates of one method at the end of the run, agent by agent.
 std::vector<double> solutions(const Problem& problem, const Case& c) {
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(make(c));
   RunOptions options;
   options.steps = kSteps;
@@ -118,7 +118,7 @@ TEST(IdentityMethods, PublishedPFedMeByHand) {
   const Gaussian problem({.agents = 6, .dim = 3}, 3, 0);
   const std::map<std::string, Value> given = {
       {"form", "published"}, {"inner", std::int64_t{1}}, {"lambda", 4.0}, {"outer", 0.25}};
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(make({"pfedme", given}));
   methods.push_back(make({"fedavg"}));
   RunOptions options;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/runtime/run.h"
 
@@ -24,9 +24,9 @@ int main(int argc, char** argv) {
   const MethodKind& kind = method_kind("affpcl");
   std::map<std::string, Value> given{{"ratio", std::string(what == "linear" ? "linear" : "exact")},
                                      {"precision", std::string(what == "single" ? "f32" : "f64")}};
-  std::vector<Method> methods(1);
+  std::vector<RunMethod> methods(1);
   methods[0].name = what;
-  methods[0].algorithm = kind.make(Values(kind.params, given, "method"));
+  methods[0].method = kind.make(Values(kind.params, given, "method"));
   RunOptions options;
   options.steps = small ? 60 : 8;
   const auto team = serial_team();

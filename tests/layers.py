@@ -4,7 +4,7 @@
 usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
        layers.py --self-test   plants one violation of each kind in a temporary tree and sees that it is reported
 
-1. affpcl/ is a stack of layers; a file includes only its own layer and those before it.
+1. affpcl/ is a stack of layers; a file includes only its own layer and those before it. Tests may include any layer.
 2. Nothing under affpcl/ includes cli/, examples/, bench/ or python/; only tests include tests/.
 3. Public headers (affpcl/**/*.h except *-inl.h and *_test.h) include the standard library and affpcl headers, no more.
 4. Library code neither prints nor ends the process.
@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 
-LAYERS = "base math random data problem density algorithm runtime fit study".split()
+LAYERS = "base math random data problem density method runtime table mixed stream affinity fit study output".split()
 OUTSIDE = ("cli", "examples", "bench", "python")
 FOLDERS = ("affpcl", *OUTSIDE, "tests", "tools")
 BESIDE = (*OUTSIDE, "tests", "tools")  # checked for ONLY_IN alone
@@ -113,7 +113,7 @@ def check_include(path, name, quoted):
             return f"a layer includes {name}, which stands above all layers"
         if theirs is not None and theirs not in LAYERS:
             return f"includes {name}, whose folder is no layer"
-        if own in LAYERS and theirs is not None and LAYERS.index(theirs) > LAYERS.index(own):
+        if not test and own in LAYERS and theirs is not None and LAYERS.index(theirs) > LAYERS.index(own):
             return f"{own} includes {name}, but {theirs} is a later layer"
         if not test and re.search(r"_test\.h$", name):
             return f"includes the test header {name}"
@@ -222,7 +222,6 @@ def self_test():
     bad = {
         "affpcl/math/up.h": '#include "affpcl/random/streams.h"\n',
         "affpcl/base/up.cc": "int x;\n#  include <affpcl/study/spec.h>\n",
-        "affpcl/math/up_test.cc": '#include "affpcl/problem/p.h"\n',
         "affpcl/math/umbrella.cc": '#include "affpcl/affpcl.h"\n',
         "affpcl/study/cli.cc": '#include "cli/main.h"\n',
         "affpcl/study/helper.cc": '#include "tests/source_dir.h"\n',
@@ -245,7 +244,7 @@ def self_test():
         "HACKING.md": "".join(f"| `affpcl/{name}/` | what |\n" for name in sorted(LAYERS)),
         "docs/decisions/001-layers.md": "\nbase, math.\n",
         **{path: "int x;\n#include <nlohmann/json.hpp>\n" for path in (
-            "affpcl/base/other.cc", "affpcl/base/json_test.cc", "affpcl/study/json.cc", "affpcl/fit/json-inl.h", "cli/x.cc",
+            "affpcl/base/other.cc", "affpcl/base/json_test.cc", "affpcl/study/json.cc", "affpcl/output/fit_json-inl.h", "cli/x.cc",
             "cli/x.h", "bench/x.cc", "tests/x_test.cc", "tests/theory/x.h", "examples/x.cc", "python/core/x.cc", "tools/f/x.cc")},
         **{path: "#include <CLI/CLI.hpp>\n" for path in ("cli/verbs.h", "cli/main.cc", "cli/options.h", "affpcl/study/cli.h")},
         "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",

@@ -22,11 +22,11 @@ using Loop = Run;
 std::vector<double> played(const Problem& problem, const std::string& kind_name,
                            const std::vector<Given>& methods, std::int64_t steps) {
   const MethodKind& kind = method_kind(kind_name);
-  std::vector<Method> made;
+  std::vector<RunMethod> made;
   for (const Given& given : methods) {
-    Method m;
+    RunMethod m;
     m.name = std::to_string(made.size());
-    m.algorithm = kind.make(Values(kind.params, given, "method"));
+    m.method = kind.make(Values(kind.params, given, "method"));
     for (StepSizes::Module* module :
          {&m.step.agent, &m.step.central, &m.step.objective, &m.step.ratio})
       module->schedule.value = 0.01;

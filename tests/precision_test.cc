@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/runtime/run.h"
@@ -17,8 +17,8 @@ namespace {
 
 std::vector<double> solutions(const Problem& problem, const std::string& precision, Team& team) {
   const MethodKind& kind = method_kind("affpcl");
-  std::vector<Method> methods(1);
-  methods[0].algorithm = kind.make(Values(kind.params, {{"precision", precision}}, "method"));
+  std::vector<RunMethod> methods(1);
+  methods[0].method = kind.make(Values(kind.params, {{"precision", precision}}, "method"));
   RunOptions options;
   options.steps = 40;
   Run run(problem, std::move(methods), options, team);

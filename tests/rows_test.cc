@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/runtime/run.h"
 
@@ -48,7 +48,7 @@ std::vector<std::array<double, 2>> learnt(const Rows& rows, const std::string& m
                                           const std::map<std::string, Value>& given = {}) {
   const std::unique_ptr<Team> team = serial_team();
   const MethodKind& kind = method_kind(method);
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back({method, kind.make(Values(kind.params, given, method)), 1, 1, constant(0.1)});
   RunOptions options;
   options.steps = 3;
@@ -148,7 +148,7 @@ TEST(Rows, TheLastOneLearnsAlone) {
   const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
   const std::unique_ptr<Team> team = serial_team();
   const MethodKind& kind = method_kind("affpcl");
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(
       {"affpcl", kind.make(Values(kind.params, {{"ratio", "none"}, {"objective", "known"}}, "")), 1,
        1, constant(0.1)});
@@ -201,7 +201,7 @@ TEST(Rows, MomentsSolveTheWeights) {
   const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
   const std::unique_ptr<Team> team = serial_team();
   const MethodKind& kind = method_kind("affpcl");
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(
       {"m", kind.make(Values(kind.params, {{"ratio", "none"}}, "")), 1, 1, constant(0.1)});
   RunOptions options;
@@ -279,7 +279,7 @@ TEST(Rows, AnAbsentAgentAddsNothingToALearntRatio) {
 TEST(Rows, RefusesRoundsOfSeveralRowsWhereTheyEndAtDifferentTimes) {
   const Rows rows(small(), Rows::Order::kOnce, Rows::Form::kChannels);
   const std::unique_ptr<Team> team = serial_team();
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back({"m", method_kind("independent").make({}), 2, 1, constant(0.1)});
   RunOptions options;
   options.steps = 3;

@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/data/file_test.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/mdp.h"
 #include "affpcl/problem/td.h"
 #include "affpcl/runtime/run.h"
@@ -89,7 +89,7 @@ class TdLogRates : public FileTest {
     step.agent = module(1), step.central = module(lambda.central), step.ratio = module(1);
     if (features) step.objective = module(lambda.objective);
     for (double l : lambda.agents) step.agent_factors.push_back(1 / l);
-    std::vector<Method> methods;
+    std::vector<RunMethod> methods;
     const auto add = [&](const char* kind, const std::map<std::string, Value>& given) {
       const MethodKind& k = method_kind(kind);
       methods.push_back({kind, k.make(Values(k.params, given, kind)), 1, 1, step});

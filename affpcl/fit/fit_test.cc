@@ -5,8 +5,9 @@
 #include <cmath>
 
 #include "affpcl/data/file_test.h"
-#include "affpcl/fit/model_file.h"
 #include "affpcl/fit/predict.h"
+#include "affpcl/mixed/decomposition.h"
+#include "affpcl/output/model_file.h"
 #include "affpcl/random/streams.h"
 #include "tests/ranks.h"
 

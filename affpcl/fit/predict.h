@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
-#include "affpcl/fit/fit.h"
+#include "affpcl/table/model.h"
 
 namespace affpcl {
 

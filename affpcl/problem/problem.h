@@ -28,7 +28,7 @@ struct Table {
   int cells = 0, width = 0;
 };
 
-// How the central objective bhat^c is had (algorithm/central_objective.h).
+// How the central objective bhat^c is had (method/central_objective.h).
 enum class ObjectiveForm { kLearnt, kMoments, kKnown, kTabular };
 
 struct Draw {

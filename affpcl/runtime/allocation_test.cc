@@ -79,7 +79,7 @@ TEST(Allocation, IsCounted) {  // the test must be able to fail
 long allocations_of_rounds(const Problem& problem, const std::vector<std::string>& kinds,
                            int period, int batch) {
   const std::unique_ptr<Team> team = serial_team();
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   for (const std::string& kind : kinds)
     methods.push_back(make_method(method_kind(kind), constant_step(1e-4), period, batch));
   RunOptions options;

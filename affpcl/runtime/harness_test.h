@@ -17,17 +17,17 @@ using conformance::picture;
 using conformance::same_bits;
 using Loop = Run;  // inside a TEST, Run is GoogleTest's own
 
-inline std::vector<Method> methods(const std::vector<std::string>& kinds, double alpha = 0.005,
-                                   int period = 1, int batch = 1) {
-  std::vector<Method> all;
+inline std::vector<RunMethod> methods(const std::vector<std::string>& kinds, double alpha = 0.005,
+                                      int period = 1, int batch = 1) {
+  std::vector<RunMethod> all;
   for (const std::string& kind : kinds)
     all.push_back(make_method(method_kind(kind), constant_step(alpha), period, batch));
   return all;
 }
 
 // All methods of the catalogue with periods 1, 3 and 7 and batches of 1 and 2, in one run.
-inline std::vector<Method> every_method(double alpha) {
-  std::vector<Method> all;
+inline std::vector<RunMethod> every_method(double alpha) {
+  std::vector<RunMethod> all;
   const std::pair<int, int> shapes[] = {{1, 1}, {3, 1}, {7, 2}};
   for (const MethodKind& kind : method_kinds())
     for (const auto& [period, batch] : shapes)

@@ -38,7 +38,7 @@ void Run::blocks(std::int64_t leaf, F f) const {
 
 Store Run::store(int rows) const { return Store(rows, shape_.agents, first_block_, last_block_); }
 
-Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options, Team& team)
+Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions options, Team& team)
     : problem_(problem),
       options_(std::move(options)),
       team_(team),
@@ -53,24 +53,24 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
   const int workers = team_.workers();
   const Key key{options_.seed, options_.replicate, 0};
 
-  for (Method& method : methods) {
-    const std::int64_t samples = options_.steps * method.batch;
+  for (RunMethod& plan : methods) {
+    const std::int64_t samples = options_.steps * plan.batch;
     if (samples > std::int64_t{1} << 32)
       throw BadInput(fmt::format(
           "{} samples per agent are asked for, but an agent's random stream has 2^32", samples));
     if (samples > problem_.most_samples())
       throw BadInput(fmt::format("{} samples per agent are asked for, but the problem has {}",
                                  samples, problem_.most_samples()));
-    if (method.period * method.batch > 1 && problem_.count_present(samples - 1) < shape_.agents)
+    if (plan.period * plan.batch > 1 && problem_.count_present(samples - 1) < shape_.agents)
       throw BadInput(
           "the agents' rows end at different times: period and batch of every method must be 1");
-    if (method.last == 0) method.last = method.batch;
+    if (plan.last == 0) plan.last = plan.batch;
     Member m;
-    m.method = std::move(method);
-    const Algorithm& algorithm = *m.method.algorithm;
-    m.method.algorithm->declare(
-        {problem_, m.method.step, m.method.period, m.method.batch, m.method.last, options_.steps},
-        m.agent, m.centre, m.sum);
+    m.plan = std::move(plan);
+    const Method& method = *m.plan.method;
+    m.plan.method->declare(
+        {problem_, m.plan.step, m.plan.period, m.plan.batch, m.plan.last, options_.steps}, m.agent,
+        m.centre, m.sum);
     m.agents = store(m.agent.rows());
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));
@@ -82,19 +82,19 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
     m.total = TeamSum(static_cast<std::size_t>(m.sum.size()) + errors, workers);
     m.error_total = TeamSum(errors, workers);
     m.record.sent = m.sum.size();
-    m.record.published = algorithm.published_traffic();
+    m.record.published = method.published_traffic();
     m.record.agents.resize(options_.curve_agents.size());
     const auto points = static_cast<std::size_t>(
-        std::min(options_.curve_points, options_.steps / m.method.period) + 2);
+        std::min(options_.curve_points, options_.steps / m.plan.period) + 2);
     m.record.steps.reserve(points);  // so that recording never allocates
     m.record.curve.reserve(points);
     for (std::vector<double>& curve : m.record.agents) curve.reserve(points);
-    algorithm.start(problem_, key, centre_of(m));
+    method.start(problem_, key, centre_of(m));
     team_.each(leaves_, [&](std::int64_t leaf, int) {
       blocks(leaf, [&](std::int64_t b) {
-        algorithm.start(problem_, m.agents.block(b));
+        method.start(problem_, m.agents.block(b));
         if (!m.averaged.all().empty())
-          copy(algorithm.solution(m.agents.block(b), centre_of(m)),
+          copy(method.solution(m.agents.block(b), centre_of(m)),
                m.averaged.block(b)[{0, shape_.d}]);
       });
     });
@@ -102,7 +102,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
   }
 
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Method& method = members_[i].method;
+    const RunMethod& method = members_[i].plan;
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
       return !shape_.acts && g.period == method.period && g.batch == method.batch &&
              g.last == method.last;
@@ -135,7 +135,7 @@ Run::Run(const Problem& problem, std::vector<Method> methods, RunOptions options
 In Run::scored(const Member& member, std::int64_t block) const {
   if (options_.iterate != RunOptions::Iterate::kLast)
     return member.averaged.block(block)[{0, shape_.d}];
-  return member.method.algorithm->solution(member.agents.block(block), centre_of(member));
+  return member.plan.method->solution(member.agents.block(block), centre_of(member));
 }
 
 Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int steps) const {
@@ -153,7 +153,7 @@ Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int
 Round Run::context(const Member& m, std::int64_t at, int steps, int worker, int agents) {
   Scratch& scratch = team_.scratch(worker);
   scratch.clear(agents);
-  return {problem_, m.method.step, at, steps, scratch, {options_.seed, options_.replicate, 0}};
+  return {problem_, m.plan.step, at, steps, scratch, {options_.seed, options_.replicate, 0}};
 }
 
 void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const {
@@ -162,7 +162,7 @@ void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t bloc
   Draw draw{{options_.seed, options_.replicate, 0}, {}};
   if (shape_.acts) {
     const Member& acting = members_[group.members.front()];
-    draw.acting = acting.method.algorithm->solution(acting.agents.block(block), centre_of(acting));
+    draw.acting = acting.plan.method->solution(acting.agents.block(block), centre_of(acting));
   }
   for (int k = 0; k < steps; ++k)
     for (int m = 0; m < batch.samples(k); ++m) {
@@ -184,29 +184,28 @@ void Run::contribute(const Group& group, const Member& m, std::int64_t at, int s
                      std::int64_t block, int worker, double* numbers) {
   if (!group.shared()) draw(group, at, steps, block);
   const Agents agents = m.agents.block(block);
-  m.method.algorithm->contribute(context(m, at, steps, worker, agents.lanes.count),
-                                 batch_of(group, block, at, steps), agents, centre_of(m),
-                                 Message(numbers, agents.lanes));
+  m.plan.method->contribute(context(m, at, steps, worker, agents.lanes.count),
+                            batch_of(group, block, at, steps), agents, centre_of(m),
+                            Message(numbers, agents.lanes));
 }
 
 void Run::update(const Group& group, const Member& m, int steps, std::int64_t present,
                  std::int64_t block, int worker) {
-  const Algorithm& algorithm = *m.method.algorithm;
+  const Method& method = *m.plan.method;
   const Agents agents = m.agents.block(block);
   const Round round = context(m, step_, steps, worker, agents.lanes.count);
   const Out all = agents[{0, m.agent.rows()}];
-  const bool rests = present < shape_.agents && algorithm.rests();
+  const bool rests = present < shape_.agents && method.rests();
   const Out before = round.scratch.rows(rests ? all.rows : 0);
   if (rests) copy(all, before);
-  algorithm.update(round, batch_of(group, block, step_, steps), agents, centre_of(m),
-                   {m.mean.data()});
+  method.update(round, batch_of(group, block, step_, steps), agents, centre_of(m), {m.mean.data()});
   if (rests) restore_absent(agents.lanes, before, all);
 }
 
 // lem:step weighs iterate tau by tau + t0; polyak starts anew at the half.
 double Run::newest_share(Member& m, std::int64_t at) const {
   if (options_.iterate == RunOptions::Iterate::kWeighted) {
-    const Schedule& schedule = m.method.step.agent.schedule;
+    const Schedule& schedule = m.plan.step.agent.schedule;
     const double t0 = schedule.kind == Schedule::Kind::kDiminishing ? schedule.t0 : 1;
     if (m.progress[kWeight] == 0) m.progress[kWeight] = t0;  // the start, tau = 0
     m.progress[kWeight] += static_cast<double>(at) + t0;
@@ -218,7 +217,7 @@ double Run::newest_share(Member& m, std::int64_t at) const {
 }
 
 void Run::average(const Member& m, double share, std::int64_t block) const {
-  const In x = m.method.algorithm->solution(m.agents.block(block), centre_of(m));
+  const In x = m.plan.method->solution(m.agents.block(block), centre_of(m));
   const Out average = m.averaged.block(block)[{0, shape_.d}];
   for (int r = 0; r < shape_.d; ++r)
     for (int l = 0; l < kLanes; ++l) average.row(r)[l] += share * (x.at(r, l) - average.row(r)[l]);
@@ -265,7 +264,7 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
                [&](std::int64_t b) { contribute(group, m, step_, steps, b, worker, numbers); });
       });
     kernels::multiply(sum, 1 / static_cast<double>(present), m.mean.size(), m.mean.data());
-    m.method.algorithm->centre(context(m, step_, steps, 0, kLanes), {m.mean.data()}, centre_of(m));
+    m.plan.method->centre(context(m, step_, steps, 0, kLanes), {m.mean.data()}, centre_of(m));
   }
 
   const double share = newest_share(m, at);
@@ -299,8 +298,8 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
   const double mse = errors[0] / static_cast<double>(shape_.agents);
   if (!(mse <= options_.diverged_above * scale_)) m.progress[kDivergedAt] = static_cast<double>(at);
   if (at > options_.steps - options_.tail) {
-    const In xc = m.method.algorithm->central_x(centre_of(m)),
-             thetac = m.method.algorithm->central_theta(centre_of(m));
+    const In xc = m.plan.method->central_x(centre_of(m)),
+             thetac = m.plan.method->central_theta(centre_of(m));
     const double none = std::numeric_limits<double>::quiet_NaN();
     m.progress[kTailCount] += 1;
     m.progress[kTailSum] += mse;
@@ -413,10 +412,10 @@ const std::vector<Record>& Run::finish() {
         sum += more[i];
       r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
     }
-    const std::size_t tallies = m.method.algorithm->tallies().size();
-    const std::vector<double> told = by_agent(
-        static_cast<int>(tallies),
-        [&](std::int64_t b, Out rows) { m.method.algorithm->report(m.agents.block(b), rows); });
+    const std::size_t tallies = m.plan.method->tallies().size();
+    const std::vector<double> told =
+        by_agent(static_cast<int>(tallies),
+                 [&](std::int64_t b, Out rows) { m.plan.method->report(m.agents.block(b), rows); });
     r.tallies.assign(tallies, {});
     for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
     records_.push_back(std::move(r));
@@ -431,16 +430,16 @@ void Run::watch(std::function<void(std::size_t, std::int64_t)> watcher) {
 
 In Run::solution(std::size_t method, std::int64_t block) const {
   const Member& m = members_[method];
-  return m.method.algorithm->solution(m.agents.block(block), centre_of(m));
+  return m.plan.method->solution(m.agents.block(block), centre_of(m));
 }
 double Run::solution(std::size_t method, std::int64_t agent, int row) const {
   return solution(method, agent / kLanes).at(row, static_cast<int>(agent % kLanes));
 }
 In Run::central_x(std::size_t method) const {
-  return members_[method].method.algorithm->central_x(centre_of(members_[method]));
+  return members_[method].plan.method->central_x(centre_of(members_[method]));
 }
 In Run::central_theta(std::size_t method) const {
-  return members_[method].method.algorithm->central_theta(centre_of(members_[method]));
+  return members_[method].plan.method->central_theta(centre_of(members_[method]));
 }
 
 }  // namespace affpcl

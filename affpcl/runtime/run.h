@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
 #include "affpcl/runtime/team.h"
 
 namespace affpcl {
 
-struct Method {
+struct RunMethod {
   std::string name;
-  std::unique_ptr<Algorithm> algorithm;
+  std::unique_ptr<Method> method;
   int period = 1;
   int batch = 1;
   StepSizes step;
@@ -71,7 +71,7 @@ struct RunState {
 
 class Run {
  public:
-  Run(const Problem& problem, std::vector<Method> methods, RunOptions options, Team& team);
+  Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions options, Team& team);
 
   // Goes on until `until` steps are done (or the end), or stop turns true; ends at a round's end.
   // after_step is called after every step: that is how to follow a run, for pieces are slower.
@@ -114,7 +114,7 @@ class Run {
     kProgress
   };
   struct Member {
-    Method method;
+    RunMethod plan;
     Layout agent, centre;
     SumLayout sum;
     Store agents, averaged, error, tail, more;

@@ -119,7 +119,7 @@ TEST(RunRecord, AThinCurveIsPartOfTheWholeOne) {
 TEST(RunRecord, TheWatcherSeesTheStartAndEveryRound) {
   const Gaussian problem({.agents = 2, .dim = 1}, 3, 0);
   const std::unique_ptr<Team> team = serial_team();
-  std::vector<Method> two = methods({"independent"});
+  std::vector<RunMethod> two = methods({"independent"});
   two.push_back(make_method(method_kind("fedavg"), constant_step(0.01), 3, 1));
   Loop run(problem, std::move(two), options(7), *team);
   std::vector<std::vector<std::int64_t>> steps(2);
@@ -166,7 +166,7 @@ Watched watched(const Problem& problem, RunOptions::Iterate iterate, const StepS
   const std::unique_ptr<Team> team = serial_team();
   RunOptions o = options(steps);
   o.iterate = iterate;
-  std::vector<Method> all;
+  std::vector<RunMethod> all;
   all.push_back(make_method(method_kind("affpcl"), step, period));
   Loop run(problem, std::move(all), o, *team);
   Watched w;

@@ -91,7 +91,7 @@ TEST(RunDivergence, IsFlaggedAndLeavesTheOthersAlone) {
   const Gaussian problem({.agents = 300, .dim = 3}, 5, 0);
   const std::unique_ptr<Team> team = serial_team();
   for (double alpha : {1.0, 1e30, 1e300}) {  // slowly, at once, and past what a number can hold
-    std::vector<Method> both = methods({"affpcl"}, 0.002);
+    std::vector<RunMethod> both = methods({"affpcl"}, 0.002);
     both.push_back(make_method(method_kind("independent"), constant_step(alpha)));
     both.push_back(make_method(method_kind("fedavg"), constant_step(0.002)));
     Loop run(problem, std::move(both), options(40), *team);
@@ -237,7 +237,7 @@ TEST(RunSamples, UnevenStepsAverageWhatTheyTake) {
   const Gaussian problem({.agents = 5, .dim = 2}, 4, 0);
   const std::unique_ptr<Team> team = serial_team();
   const RunOptions o = options(6);
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(make_method(method_kind("independent"), constant_step(0.01), 3, 3));
   methods.back().last = 1;
   Loop run(problem, std::move(methods), o, *team);
@@ -309,7 +309,7 @@ TEST(RunRefuses, WhatTheProblemLacks) {
   const Gaussian gaussian({.agents = 2}, 1, 0);
   const std::unique_ptr<Team> team = serial_team();
   const auto affpcl = [&](const Problem& p, const conformance::Given& given) {
-    std::vector<Method> m;
+    std::vector<RunMethod> m;
     m.push_back(make_method(method_kind("affpcl"), constant_step(0.1), 1, 1, given));
     Loop run(p, std::move(m), options(3), *team);
     run.advance(3);
@@ -361,7 +361,7 @@ TEST(RunWorld, IsRememberedSavedAndSeenThroughTheIterate) {
     for (int period : {1, 3}) {
       const Walker problem(70, acts);
       const auto start = [&] {
-        std::vector<Method> two = methods({"independent"}, 0.5, period);
+        std::vector<RunMethod> two = methods({"independent"}, 0.5, period);
         two.push_back(make_method(method_kind("independent"), constant_step(0.25), period));
         return std::make_unique<Loop>(problem, std::move(two), options(7), *team);
       };

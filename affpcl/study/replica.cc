@@ -12,10 +12,10 @@
 namespace affpcl {
 namespace {
 
-Method make_method(const Spec& spec, const MethodSpec& m, const Problem& problem) {
+RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& problem) {
   try {
     return {.name = m.name,
-            .algorithm = method_kind(m.kind).make(m.values),
+            .method = method_kind(m.kind).make(m.values),
             .period = m.period,
             .batch = m.batch,
             .step = step_sizes(spec, m, problem),
@@ -51,7 +51,7 @@ Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   RunOptions options = spec.run;
   options.replicate = number;
   options.curve_agents = curve_agents(spec, r.problem->shape().agents);
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   for (const MethodSpec& m : spec.methods) methods.push_back(make_method(spec, m, *r.problem));
   r.run = std::make_unique<Run>(*r.problem, std::move(methods), std::move(options), team);
   return r;

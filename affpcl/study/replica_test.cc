@@ -47,7 +47,7 @@ StepSizes constant(double value) {
 // The same run from what spec() says, without Spec: 70 samples in steps of 32, 32 and 6.
 std::vector<Record> from_the_text(int last) {
   const Gaussian problem({.agents = 6, .dim = 2}, 3, 4);
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back({"fedavg", method_kind("fedavg").make({}), 3, 32, constant(0.02), last});
   methods.push_back({"independent", method_kind("independent").make({}), 1, 1, constant(0.01)});
   RunOptions o;

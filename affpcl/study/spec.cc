@@ -12,8 +12,8 @@
 #include <set>
 #include <sstream>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 
 namespace affpcl {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/method/method.h"
 #include "affpcl/study/spec.h"
 
 namespace affpcl {

@@ -12,9 +12,9 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
+#include "affpcl/output/results.h"
 #include "affpcl/study/limits.h"
 #include "affpcl/study/replica.h"
-#include "affpcl/study/results.h"
 
 namespace affpcl {
 namespace {

@@ -16,9 +16,9 @@ constexpr Estimate kNoEstimate{kNone, kNone, kNone, kNone};
 // What the method knows of its agents, over all replicates.
 void conclude(const MethodSpec& method, std::size_t m,
               const std::vector<const Replicate*>& replicates, MethodResult& result) {
-  const std::unique_ptr<Algorithm> algorithm = method_kind(method.kind).make(method.values);
-  const std::vector<Tally> kinds = algorithm->tallies();
-  result.columns = algorithm->columns();
+  const std::unique_ptr<Method> made = method_kind(method.kind).make(method.values);
+  const std::vector<Tally> kinds = made->tallies();
+  result.columns = made->columns();
   std::vector<double> tallies(kinds.size());
   const double limit = normal_limit(kFalseAlarms / static_cast<double>(result.agents.size()));
   for (std::size_t i = 0; i < result.agents.size(); ++i) {
@@ -31,7 +31,7 @@ void conclude(const MethodSpec& method, std::size_t m,
     }
     std::vector<double>& columns = result.agents[i].columns;
     columns.resize(result.columns.size());
-    algorithm->conclude(tallies, columns);
+    made->conclude(tallies, columns);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       if (result.columns[c] != "drift_z" || !(columns[c] > limit)) continue;
       result.alarm.agents.push_back(static_cast<std::int64_t>(i));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "affpcl/base/error.h"
-#include "affpcl/study/files.h"
+#include "affpcl/base/files.h"
 
 namespace affpcl {
 

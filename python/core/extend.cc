@@ -15,9 +15,9 @@
 #include <deque>
 #include <set>
 
-#include "affpcl/algorithm/algorithm.h"
-#include "affpcl/algorithm/local_steps.h"
 #include "affpcl/base/error.h"
+#include "affpcl/method/local_steps.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/replica.h"
 #include "python/core/core.h"
@@ -255,7 +255,7 @@ class Block {
   Live live_;
 };
 
-class PythonMethod final : public Algorithm {
+class PythonMethod final : public Method {
  public:
   PythonMethod(std::string name, nb::object self)
       : name_(std::move(name)),
@@ -427,7 +427,7 @@ void add_method(const std::string& name, const std::string& doc,
   refuse_taken("method", name, method_kinds(), methods());
   const nb::handle maker = held_by_module("method " + name, make);
   add_method_kind({kept(name), kept(doc), params_of(defaults),
-                   [name, maker](const Values& v) -> std::unique_ptr<Algorithm> {
+                   [name, maker](const Values& v) -> std::unique_ptr<Method> {
                      const Turn turn;
                      return std::make_unique<PythonMethod>(name, maker(values_of(v)));
                    }});

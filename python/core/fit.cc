@@ -12,9 +12,9 @@
 #include <set>
 
 #include "affpcl/base/error.h"
-#include "affpcl/fit/model_file.h"
+#include "affpcl/base/files.h"
 #include "affpcl/fit/predict.h"
-#include "affpcl/study/files.h"
+#include "affpcl/output/model_file.h"
 #include "python/core/core.h"
 
 namespace affpcl::python {

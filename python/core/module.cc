@@ -4,10 +4,10 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include "affpcl/algorithm/algorithm.h"
 #include "affpcl/base/error.h"
 #include "affpcl/density/ratio.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/studies.h"
 #include "affpcl/version.h"

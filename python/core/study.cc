@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
+#include "affpcl/output/results.h"
 #include "affpcl/study/claims.h"
-#include "affpcl/study/results.h"
 #include "affpcl/study/studies.h"
 #include "python/core/core.h"
 

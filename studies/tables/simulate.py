@@ -134,7 +134,7 @@ class Coding:
 
 
 def ridge(X, y):
-    """affpcl/fit/ridge.cc: slopes shrunk to 0, strength by generalised cross-validation."""
+    """affpcl/mixed/ridge.cc: slopes shrunk to 0, strength by generalised cross-validation."""
     n, d = X.shape
     mean, mean_y = X[:, 1:].mean(0), y.mean()
     Z, v = X[:, 1:] - mean, y - mean_y

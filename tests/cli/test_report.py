@@ -98,7 +98,7 @@ def test_json_is_still_json_alone(report):
     assert (report.folder / "json/report.html").exists()
 
 
-# --- what is refused; each kind of damage: affpcl/study/page_test.cc -------------------------------------------------
+# --- what is refused; each kind of damage: affpcl/output/page_test.cc -------------------------------------------------
 
 @pytest.mark.parametrize("command, says", [
     ("run spec.toml --report", ["--report needs --out"]),

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "affpcl/algorithm/affpcl.h"
-#include "affpcl/algorithm/fedavg.h"
-#include "affpcl/algorithm/independent.h"
+#include "affpcl/method/affpcl.h"
+#include "affpcl/method/fedavg.h"
+#include "affpcl/method/independent.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
 #include "tests/algebra.h"
@@ -170,14 +170,16 @@ struct Plan {
     step.agent_factors = agent_factors;
     return step;
   }
-  Method affpcl() const {
+  RunMethod affpcl() const {
     const Values chosen(ratio_params(), {{"ratio", ratio}}, "plan");
     return {"affpcl", std::make_unique<AffPcl>(config, make_ratio(chosen)), period, batch, steps()};
   }
-  Method independent() const {
+  RunMethod independent() const {
     return {"independent", std::make_unique<Independent>(), period, batch, steps()};
   }
-  Method fedavg() const { return {"fedavg", std::make_unique<FedAvg>(), period, batch, steps()}; }
+  RunMethod fedavg() const {
+    return {"fedavg", std::make_unique<FedAvg>(), period, batch, steps()};
+  }
 };
 
 inline std::string name_of(const Plan& plan) {
@@ -225,7 +227,7 @@ inline Iterates iterates(const Run& run, std::size_t method, std::int64_t agents
 // All the steps of a run, and what was recorded.
 template <class... Methods>
 std::vector<Record> records(const Problem& problem, const RunOptions& options, Methods... methods) {
-  std::vector<Method> list;
+  std::vector<RunMethod> list;
   (list.push_back(std::move(methods)), ...);
   const auto team = serial_team();
   Run run(problem, std::move(list), options, *team);
@@ -237,13 +239,13 @@ std::vector<Record> records(const Problem& problem, const RunOptions& options, M
 // agent, states[i * samples + t] for agent i.
 class Game {
  public:
-  Game(FiniteSystem sys, std::vector<int> states, Method method)
+  Game(FiniteSystem sys, std::vector<int> states, RunMethod method)
       : problem_(with(std::move(sys), std::move(states)), Tabular::Coe::kAuto),
         team_(serial_team()) {
     RunOptions options;
     options.steps = problem_.system().steps / method.batch;
     options.diverged_above = 1e300;
-    std::vector<Method> methods;
+    std::vector<RunMethod> methods;
     methods.push_back(std::move(method));
     run_ = std::make_unique<Run>(problem_, std::move(methods), options, *team_);
   }

@@ -40,12 +40,12 @@ class Started final : public Problem {
 // Several methods side by side on the same samples; differences after every round.
 class Pair {
  public:
-  Pair(const Problem& problem, Method one, Method other, std::int64_t steps)
+  Pair(const Problem& problem, RunMethod one, RunMethod other, std::int64_t steps)
       : agents_(problem.shape().agents), team_(serial_team()) {
     RunOptions options;
     options.steps = steps;
     options.diverged_above = 1e300;
-    std::vector<Method> methods;
+    std::vector<RunMethod> methods;
     methods.push_back(std::move(one));
     methods.push_back(std::move(other));
     run_ = std::make_unique<Run>(problem, std::move(methods), options, *team_);

@@ -70,7 +70,7 @@ TEST(IdentityLeastSquares, WithPhiEqualToAAffPclIsIndependentLearning) {
     const Plan plan{.period = period, .agent = 0.01, .central = 0.02, .objective = 0.02};
     RunOptions options;
     options.steps = 60;
-    std::vector<Method> methods;
+    std::vector<RunMethod> methods;
     methods.push_back(plan.affpcl()), methods.push_back(plan.independent());
     const auto team = serial_team();
     affpcl::Run run(problem, std::move(methods), options, *team);

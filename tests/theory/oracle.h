@@ -169,7 +169,7 @@ inline double difference(const Problem& problem, const Plan& plan, const World& 
   RunOptions options;
   options.steps = steps;
   options.diverged_above = 1e300;
-  std::vector<Method> methods;
+  std::vector<RunMethod> methods;
   methods.push_back(plan.affpcl());
   Run run(problem, std::move(methods), options, *team);
   Oracle oracle(plan, world, iterates(run, 0, shape.agents));

@@ -66,7 +66,7 @@ double largest_bias(const ExactTd& e, const Plan& plan, Dice dice, int prefix,
     const Replay problem(e.td, joined(before, now, e.n), starts, densities);
     RunOptions options;
     options.steps = prefix + 1;
-    std::vector<Method> methods;
+    std::vector<RunMethod> methods;
     methods.push_back(plan.affpcl());
     Run run(problem, std::move(methods), options, *team);
     run.advance(prefix);

@@ -1,0 +1,379 @@
+#include "affpcl/affinity/affinity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "affpcl/affinity/stability.h"
+#include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
+#include "affpcl/math/statistics.h"
+
+namespace affpcl {
+namespace {
+
+Score none(const char* why) { return {std::nan(""), 0, why}; }
+Score exact(double value) { return {value, 0, ""}; }
+
+Score monte_carlo(const std::vector<double>& values) {  // mean and standard error
+  const double m = mean(values), n = static_cast<double>(values.size());
+  double square = 0;
+  for (double v : values) square += (v - m) * (v - m);
+  return {m, std::sqrt(square / (n - 1) / n), ""};
+}
+
+double norm(In column, int lane) {
+  double square = 0;
+  for (int r = 0; r < column.rows; ++r) square += column.at(r, lane) * column.at(r, lane);
+  return std::sqrt(square);
+}
+
+void add(double factor, const Matrix& A, Matrix& to) {
+  for (std::size_t j = 0; j < to.all().size(); ++j) to.all()[j] += factor * A.all()[j];
+}
+
+Matrix divided(Matrix A, double by) {
+  for (double& a : A.all()) a /= by;
+  return A;
+}
+
+class Measure {
+ public:
+  Measure(const Problem& problem, const AffinityOptions& options)
+      : problem_(problem),
+        options_(options),
+        shape_(problem.shape()),
+        n_(shape_.agents),
+        truth_(problem.truth()) {
+    if (!problem.has_means() || truth_ == nullptr || problem.densities() == nullptr)
+      throw BadInput("affinity needs a problem whose means and densities are known");
+    Layout world, sample;
+    problem.declare(world, sample);
+    worlds_ = Store(world.rows(), n_);
+    state_rows_ = sample.rows();
+  }
+
+  Affinity operator()() {
+    Affinity out;
+    out.agents.resize(static_cast<std::size_t>(n_));
+    scale(out);
+    pairs(out);
+    centre(out);
+    if (problem_.outcomes() > 0) {
+      enumerate(out);
+    } else {
+      sample(out);
+    }
+    if (shape_.d <= 10 && n_ <= 1000) {
+      const std::vector<double> limits = stable_steps(problem_, options_.seed, options_.rounds);
+      out.step_limit = exact(*std::min_element(limits.begin(), limits.end()));
+    } else {
+      out.step_limit = none("more than 10 unknowns or 1000 agents");
+    }
+    out.nu = out.agents.front().nu;
+    for (const AgentAffinity& a : out.agents)
+      if (a.nu.value > out.nu.value) out.nu = a.nu;
+    return out;
+  }
+
+ private:
+  template <class F>
+  void blocks(F f) const {
+    for (std::int64_t b = 0; b < blocks_of(n_); ++b) f(lanes_of(b, n_));
+  }
+  In solution(Lanes lanes) const { return truth_->x.block(lanes.first / kLanes)[{0, shape_.d}]; }
+  In xc() const { return {truth_->xc.data(), shape_.d, 1}; }
+  AgentAffinity& agent(Affinity& out, Lanes lanes, int lane) const {
+    return out.agents[static_cast<std::size_t>(lanes.first + lane)];
+  }
+
+  // bhat^c(s) = Phi(s) theta^c_*, or the mean objective where there is no Phi.
+  void central_objective(Lanes lanes, In s, Out b) const {
+    if (shape_.k > 0) {
+      problem_.Phi(lanes, s, {truth_->thetac.data(), shape_.k, 1}, b);
+    } else {
+      problem_.known(lanes, s, b);
+    }
+  }
+
+  void scale(Affinity& out) const {
+    double Gx = norm(xc(), 0);
+    blocks([&](Lanes lanes) {
+      for (int l = 0; l < lanes.count; ++l) Gx = std::max(Gx, norm(solution(lanes), l));
+    });
+    out.G_x = exact(Gx);
+    if (problem_.theta(0).empty()) {
+      out.G_b = none("the objectives have no weights theta");
+    } else {
+      double Gb = norm({truth_->thetac.data(), shape_.k, 1}, 0);
+      for (std::int64_t i = 0; i < n_; ++i) {
+        const std::vector<double> theta = problem_.theta(i);
+        Gb = std::max(Gb, norm({theta.data(), shape_.k, 1}, 0));
+      }
+      out.G_b = exact(Gb);
+    }
+    out.G_A = problem_.outcomes() > 0 ? exact(problem_.G_A()) : none("sup|A(s)| is infinite");
+    if (!out.G_A.why.empty()) {
+      out.sigma = none("sup|A(s)| is infinite");
+    } else if (!out.G_b.why.empty()) {
+      out.sigma = none("the objectives have no weights theta");
+    } else {
+      out.sigma = exact(2 * std::max(out.G_A.value * Gx, out.G_b.value));
+    }
+    const Monotonicity lambda = monotonicity(problem_);
+    out.lambda_central = exact(lambda.central);
+    out.lambda_objective = shape_.k > 0 ? exact(lambda.objective) : none("there is no Phi");
+    for (std::size_t i = 0; i < lambda.agents.size(); ++i) {
+      out.agents[i].lambda = exact(lambda.agents[i]);
+      out.agents[i].kappa =
+          out.sigma.why.empty() ? exact(out.sigma.value / lambda.agents[i]) : out.sigma;
+    }
+  }
+
+  void pairs(Affinity& out) const {
+    if (n_ > 5000) {
+      out.delta_env = out.delta_obj = none("more than 5000 agents: too many pairs");
+      return;
+    }
+    double env = 0, obj = 0;
+    std::vector<std::vector<double>> theta;
+    for (std::int64_t i = 0; i < n_; ++i) theta.push_back(problem_.theta(i));
+    for (std::size_t i = 0; i < theta.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        env = std::max(env, problem_.densities()->tv(static_cast<std::int64_t>(i),
+                                                     static_cast<std::int64_t>(j)));
+        double square = 0;
+        for (std::size_t r = 0; r < theta[i].size(); ++r)
+          square += (theta[i][r] - theta[j][r]) * (theta[i][r] - theta[j][r]);
+        obj = std::max(obj, std::sqrt(square));
+      }
+    out.delta_env = exact(env);
+    out.delta_obj = out.G_b.why.empty() ? exact(obj / (2 * out.G_b.value)) : out.G_b;
+  }
+
+  // |bbar^i - bbar^0| / (2 G_b), kept as delta_cen until the environment's part is known.
+  void centre(Affinity& out) const {
+    Buffer space(static_cast<std::size_t>(shape_.d) * kLanes);
+    const Out b{space.data(), shape_.d};
+    Vector b0(static_cast<std::size_t>(shape_.d));
+    blocks([&](Lanes lanes) {
+      problem_.mean_objective(lanes, b);
+      for (int l = 0; l < lanes.count; ++l)
+        for (std::size_t r = 0; r < b0.size(); ++r)
+          b0[r] += b.row(static_cast<int>(r))[l] / static_cast<double>(n_);
+    });
+    blocks([&](Lanes lanes) {
+      problem_.mean_objective(lanes, b);
+      for (int l = 0; l < lanes.count; ++l) {
+        double square = 0;
+        for (std::size_t r = 0; r < b0.size(); ++r)
+          square += std::pow(b.row(static_cast<int>(r))[l] - b0[r], 2);
+        agent(out, lanes, l).delta_cen =
+            out.G_b.why.empty() ? exact(std::sqrt(square) / (2 * out.G_b.value)) : out.G_b;
+      }
+    });
+  }
+
+  static void take_environment(Score& cen, const Score& tv) {
+    if (cen.why.empty() && tv.value > cen.value) cen = tv;
+  }
+
+  // A(s) of every lane, from its columns.
+  std::vector<Matrix> matrices(Lanes lanes, In s) {
+    const auto d = static_cast<std::size_t>(shape_.d);
+    std::vector<Matrix> A(static_cast<std::size_t>(lanes.count), Matrix(d, d));
+    std::vector<double> unit(d);
+    Buffer space(d * kLanes);
+    const Out y{space.data(), shape_.d};
+    for (std::size_t c = 0; c < d; ++c) {
+      unit[c] = 1;
+      problem_.apply(lanes, s, {unit.data(), shape_.d, 1}, y);
+      unit[c] = 0;
+      for (std::size_t l = 0; l < A.size(); ++l)
+        for (std::size_t r = 0; r < d; ++r) A[l](r, c) = y.row(static_cast<int>(r))[l];
+    }
+    return A;
+  }
+
+  // Of the agent in a lane, given E D(s) and mean_matrices() of the block.
+  static double nu_of(const Matrix& D, const std::vector<double>& Abar, int lane) {
+    const std::size_t d = D.rows();
+    return operator_norm(
+        multiply(D, inverse({Abar.data() + static_cast<std::size_t>(lane) * d * d, d, d})));
+  }
+
+  // ---- finite problems: sums over outcomes ----
+  void enumerate(Affinity& out) {
+    const int S = problem_.outcomes(), d = shape_.d;
+    const auto dim = static_cast<std::size_t>(d);
+    const double n = static_cast<double>(n_);
+    Buffer state(static_cast<std::size_t>(state_rows_) * kLanes),
+        space(static_cast<std::size_t>(2 * d) * kLanes);
+    const Out s{state.data(), state_rows_}, y{space.data(), d}, b{space.data() + d * kLanes, d};
+
+    std::vector<double> mu0(static_cast<std::size_t>(S), 0.0);
+    for (std::int64_t i = 0; i < n_; ++i)
+      for (int o = 0; o < S; ++o)
+        mu0[static_cast<std::size_t>(o)] += problem_.probability(i, o) / n;
+
+    // g^c(s) at the central solution and D(s), once per outcome.
+    Matrix gc(static_cast<std::size_t>(S), dim);
+    std::vector<Matrix> D(static_cast<std::size_t>(S));
+    const Lanes first{0, 1};
+    for (int o = 0; o < S; ++o) {
+      problem_.outcome(first, o, s);
+      problem_.apply(first, s, xc(), y);
+      central_objective(first, s, b);
+      const auto O = static_cast<std::size_t>(o);
+      for (int r = 0; r < d; ++r) gc(O, static_cast<std::size_t>(r)) = y.row(r)[0] - b.row(r)[0];
+      D[O] = modulus(matrices(first, s).front());
+    }
+
+    // g^i(s) at each agent's own solution.
+    Matrix gi(static_cast<std::size_t>(n_ * S), dim);
+    for (int o = 0; o < S; ++o) {
+      blocks([&](Lanes lanes) {
+        problem_.outcome(lanes, o, s);
+        problem_.apply(lanes, s, solution(lanes), y);
+        problem_.objective(lanes, s, b);
+        for (int l = 0; l < lanes.count; ++l)
+          for (int r = 0; r < d; ++r)
+            gi(static_cast<std::size_t>((lanes.first + l) * S + o), static_cast<std::size_t>(r)) =
+                y.row(r)[l] - b.row(r)[l];
+      });
+    }
+
+    Vector u(dim), average(dim);
+    blocks([&](Lanes lanes) {
+      const std::vector<double> Abar = mean_matrices(problem_, lanes);
+      for (int l = 0; l < lanes.count; ++l) {
+        const std::int64_t i = lanes.first + l;
+        AgentAffinity& a = agent(out, lanes, l);
+        Matrix Dbar(dim, dim);
+        double tv = 0;
+        std::vector<double> rho(static_cast<std::size_t>(S));
+        for (int o = 0; o < S; ++o) {
+          const auto O = static_cast<std::size_t>(o);
+          const double p = problem_.probability(i, o);
+          add(p, D[O], Dbar);
+          tv += std::abs(p - mu0[O]) / 2;
+          rho[O] = p == 0 ? 0 : p / mu0[O];
+        }
+        take_environment(a.delta_cen, exact(tv));
+        a.nu = exact(nu_of(Dbar, Abar, l));
+
+        // gtilde^i is a sum of independent terms, one per agent's sample, with mean 0 in all.
+        double alone = 0, together = 0;
+        for (std::int64_t j = 0; j < n_; ++j) {
+          double square = 0;
+          std::fill(average.begin(), average.end(), 0.0);
+          for (int o = 0; o < S; ++o) {
+            const auto O = static_cast<std::size_t>(o);
+            const double p = problem_.probability(j, o);
+            if (p == 0) continue;
+            for (std::size_t r = 0; r < dim; ++r) u[r] = rho[O] / n * gc(O, r);
+            if (j == i) {
+              const auto own = gi.row(static_cast<std::size_t>(i * S + o));
+              alone += p * squared_norm(own);
+              for (std::size_t r = 0; r < dim; ++r) u[r] += own[r] - gc(O, r);
+            }
+            square += p * squared_norm(u);
+            for (std::size_t r = 0; r < dim; ++r) average[r] += p * u[r];
+          }
+          together += square - squared_norm(average);
+        }
+        a.prediction = alone > 0 ? exact(together / alone)
+                                 : none("learning alone has no noise at the solution");
+      }
+    });
+  }
+
+  // ---- other problems: Monte Carlo ----
+  void sample(Affinity& out) {
+    const int d = shape_.d, R = options_.rounds;
+    const auto dim = static_cast<std::size_t>(d);
+    const auto N = static_cast<std::size_t>(n_);
+    const Densities& densities = *problem_.densities();
+    std::vector<std::vector<double>> alone(N), together(N), apart(N);
+    constexpr int kBatches = 10;
+    std::vector<std::vector<Matrix>> D(N, std::vector<Matrix>(kBatches, Matrix(dim, dim)));
+    Store states(state_rows_, n_), directions(d, n_);
+    std::vector<double> M(static_cast<std::size_t>(densities.p()) * static_cast<std::size_t>(d));
+    Scratch scratch;
+    for (int t = 0; t < R; ++t) {
+      std::fill(M.begin(), M.end(), 0.0);
+      blocks([&](Lanes lanes) {
+        scratch.clear();
+        const std::int64_t block = lanes.first / kLanes;
+        const Out s = states.block(block)[{0, state_rows_}], gc = directions.block(block)[{0, d}],
+                  b = scratch.rows(d);
+        problem_.draw({{options_.seed, 0xffffffffu, static_cast<std::uint32_t>(t)}, {}},
+                      worlds_.block(block), s);
+        problem_.apply(lanes, s, xc(), gc);
+        central_objective(lanes, s, b);
+        subtract(gc, b, gc);
+        densities.accumulate(lanes, s, gc, scratch, M.data());
+      });
+      for (double& m : M) m /= static_cast<double>(n_);
+      blocks([&](Lanes lanes) {
+        scratch.clear();
+        const std::int64_t block = lanes.first / kLanes;
+        const Out s = states.block(block)[{0, state_rows_}], gc = directions.block(block)[{0, d}];
+        const Out g = scratch.rows(d), b = scratch.rows(d), rg = scratch.rows(d),
+                  rho = scratch.rows(1);
+        problem_.apply(lanes, s, solution(lanes), g);
+        problem_.objective(lanes, s, b);
+        subtract(g, b, g);
+        densities.correct(lanes, M.data(), rg);
+        densities.own(lanes, s, scratch, rho);
+        const std::vector<Matrix> A = matrices(lanes, s);
+        for (int l = 0; l < lanes.count; ++l) {
+          const auto i = static_cast<std::size_t>(lanes.first + l);
+          double own = 0, all = 0;
+          for (int r = 0; r < d; ++r) {
+            own += std::pow(g.row(r)[l], 2);
+            all += std::pow(g.row(r)[l] + (rg.row(r)[l] - gc.row(r)[l]), 2);
+          }
+          alone[i].push_back(own);
+          together[i].push_back(all);
+          apart[i].push_back(std::max(0.0, 1 - 1 / rho.p[l]));  // E_mu^i of it is TV(mu^i, mu^0)
+          add(1, modulus(A[static_cast<std::size_t>(l)]),
+              D[i][static_cast<std::size_t>(t * kBatches / R)]);
+        }
+      });
+    }
+    blocks([&](Lanes lanes) {
+      const std::vector<double> Abar = mean_matrices(problem_, lanes);
+      for (int l = 0; l < lanes.count; ++l) {
+        const auto i = static_cast<std::size_t>(lanes.first + l);
+        AgentAffinity& a = out.agents[i];
+        take_environment(a.delta_cen, densities.p() == 1 ? exact(0) : monte_carlo(apart[i]));
+        std::vector<double> each;
+        Matrix Dbar(dim, dim);
+        for (const Matrix& part : D[i]) {
+          each.push_back(nu_of(divided(part, R / kBatches), Abar, l));
+          add(1, divided(part, R), Dbar);
+        }
+        a.nu = {nu_of(Dbar, Abar, l), monte_carlo(each).se, ""};
+        const Estimate v = ratio_of_means(together[i], alone[i]);
+        a.prediction = {v.mean, (v.hi - v.lo) / 2 / student_quantile((1 + kConfidence) / 2, R - 1),
+                        ""};
+      }
+    });
+  }
+
+  const Problem& problem_;
+  AffinityOptions options_;
+  Shape shape_;
+  std::int64_t n_;
+  const Truth* truth_;
+  Store worlds_;
+  int state_rows_ = 0;
+};
+
+}  // namespace
+
+Affinity affinity(const Problem& problem, const AffinityOptions& options) {
+  return Measure(problem, options)();
+}
+
+}  // namespace affpcl

@@ -1,0 +1,103 @@
+// AffPCL (Algorithm 1). Each agent i takes, with x^c_t and theta^c_t from before this round's
+// central step,
+//
+//   x^i_{t+1} = x^i_t - alpha^i ( g^i(x^i_t) + rg^i - g^{c->i} )            eq:ker-het-pcl-alg
+//
+//     g^i(x)    = A(s^i) x - b^i(s^i)                its own direction
+//     g^{c->j}  = A(s^j) x^c - bhat^c(s^j)           the central direction, at j's sample
+//     rg^i      = (1/n) sum_j rho^i(s^j) g^{c->j}    the same, importance-corrected for i
+//
+//   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)            CDL, eq:fl
+//   theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)  COE, eq:obj-alg
+//
+// The parts: density/ratio.h (rho), central_objective.h (bhat^c and COE), central_path.h (the
+// centre's steps), guard.h, drift_monitor.h. With a period of K steps, x^c and theta^c stay fixed
+// for the correction, rg^i is the mean over all nK samples, and local step k uses g^{c->i} at its
+// own sample k.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "affpcl/density/ratio.h"
+#include "affpcl/method/central_objective.h"
+#include "affpcl/method/central_path.h"
+#include "affpcl/method/drift_monitor.h"
+#include "affpcl/method/guard.h"
+#include "affpcl/method/method.h"
+
+namespace affpcl {
+
+class AffPcl final : public Method {
+ public:
+  using Objective = CentralObjective::Form;
+  // CDL-1 (eq:alg-cdl-1: own b^j), CDL-2 (eq:alg-cdl-2: bhat^c), x^0 = mean of x^i.
+  enum class Central { kOwn, kEstimated, kAverage };
+  // Client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance.
+  enum class Correction { kServer, kClient };
+  struct Config {
+    Objective objective = Objective::kAuto;
+    Central central = Central::kOwn;
+    Correction correction = Correction::kServer;
+    Guard::Mode guard = Guard::Mode::kNone;
+  };
+  AffPcl(const Config& config, std::unique_ptr<Ratio> ratio);
+  static const Params<Config>& params();
+  static MethodKind kind();
+
+  void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
+  void start(const Problem& problem, const Key& key, Centre centre) const override;
+  void start(const Problem& problem, Agents agents) const override {
+    start_agents(problem, agents, x_);
+  }
+  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                  Message message) const override;
+  void centre(const Round& round, Mean mean, Centre centre) const override;
+  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+              Mean mean) const override;
+  In solution(Agents agents, Centre) const override { return agents[x_]; }
+  In central_x(Centre centre) const override { return centre[xc_]; }
+  In central_theta(Centre centre) const override {
+    return objective_.theta().rows > 0 ? centre[objective_.theta()] : In{};
+  }
+  std::vector<Tally> tallies() const override;
+  void report(Agents agents, Out rows) const override;
+  std::vector<std::string> columns() const override;
+  void conclude(std::span<const double> tallies, std::span<double> columns) const override;
+  Traffic published_traffic() const override { return published_; }
+
+ private:
+  Traffic traffic_of_algorithm1(const Setup& setup) const;
+  void move_centre(CentralPath::Walk& path, In gc, In gx, In gtheta) const;
+  // Takes g^{c->j} of one sample, of so many in its step and in the round, into the
+  // importance-corrected sum and into the agent's own g^{c->i}.
+  void correction(const Round& round, int step, int all, In s, Out g, bool first, Agents agents,
+                  Centre centre, Out gc, Message message) const;
+  void contribute_average(const Round& round, const Batch& batch, Agents agents,
+                          Message message) const;
+
+  Config config_;
+  std::unique_ptr<Ratio> ratio_;
+  CentralObjective objective_;
+  CentralPath path_;
+  Field x_, gc_;  // per agent: x^i; g^{c->i} of the round's steps
+  Field xc_;      // centre
+  Field gbar_;    // sum, client-side correction: the plain mean of g^{c->j}
+  DriftMonitor drift_;
+  Guard guard_;
+  Traffic published_;
+};
+
+template <>
+struct EnumNames<AffPcl::Central> {
+  static constexpr std::string_view all[] = {"own", "estimated", "average"};
+};
+
+template <>
+struct EnumNames<AffPcl::Correction> {
+  static constexpr std::string_view all[] = {"server", "client"};
+};
+
+}  // namespace affpcl

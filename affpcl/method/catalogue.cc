@@ -1,0 +1,56 @@
+// The one list of methods. A new one is a line here.
+#include <fmt/format.h>
+
+#include "affpcl/base/error.h"
+#include "affpcl/method/affpcl.h"
+#include "affpcl/method/ditto.h"
+#include "affpcl/method/fedavg.h"
+#include "affpcl/method/fine_tune.h"
+#include "affpcl/method/ifca.h"
+#include "affpcl/method/independent.h"
+#include "affpcl/method/method.h"
+#include "affpcl/method/pfedme.h"
+#include "affpcl/method/residual.h"
+#include "affpcl/method/scaffold.h"
+
+namespace affpcl {
+namespace {
+
+std::vector<MethodKind>& registry() {
+  static std::vector<MethodKind> kKinds = {
+      AffPcl::kind(), Independent::kind(), FedAvg::kind(),   FineTune::kind(), PFedMe::kind(),
+      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(), Residual::kind(),
+  };
+  return kKinds;
+}
+
+}  // namespace
+
+const std::vector<MethodKind>& method_kinds() { return registry(); }
+
+const MethodKind& method_kind(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const MethodKind& kind : registry()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  throw BadInput(fmt::format("method.kind = \"{}\" is not known{}", name, hint(name, names)));
+}
+
+void add_method_kind(MethodKind kind) {
+  for (MethodKind& known : registry())
+    if (known.name == kind.name) {
+      known = std::move(kind);
+      return;
+    }
+  registry().push_back(std::move(kind));
+}
+
+void start_agents(const Problem& problem, Agents agents, Field x) {
+  for (int l = 0; l < agents.lanes.count; ++l) {
+    const std::vector<double> x0 = problem.start_x(agents.lanes.first + l);
+    for (int r = 0; r < x.rows; ++r) agents[x].row(r)[l] = x0[static_cast<std::size_t>(r)];
+  }
+}
+
+}  // namespace affpcl

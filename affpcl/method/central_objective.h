@@ -1,0 +1,54 @@
+// The central objective bhat^c(s): the mean of all agents' b^j(s), in one of four forms.
+//
+//   learnt    bhat^c(s) = Phi(s) theta^c, theta^c by gradient steps (COE, eq:obj-alg): the paper
+//   moments   bhat^c(s) = Phi(s) theta^c, theta^c solved from summed moments. COE's direction is
+//             M(s) theta - v(s); theta^c solves (sum M) theta = sum v, summed over the rounds'
+//             means so far, by a generalised inverse until sum M has full rank. Outcome channels: M
+//             = cc', v = c r. There is no step size.
+//   known     b^0(s), where agents state their weights: nothing is learnt
+//   tabular   a running mean of b per state (apx:lfa)
+#pragma once
+
+#include "affpcl/base/params.h"
+#include "affpcl/method/method.h"
+
+namespace affpcl {
+
+class CentralObjective {
+ public:
+  enum class Form { kAuto, kLearnt, kMoments, kKnown, kTabular };
+  explicit CentralObjective(Form form) : form_(form) {}
+
+  void declare(const Setup& setup, Layout& centre, SumLayout& sum);  // resolves kAuto
+  void start(const Problem& problem, Centre centre) const;
+
+  bool steps() const { return form_ == Form::kLearnt; }  // theta^c moves by gradient steps
+  Field theta() const { return theta_; }                 // theta^c; no rows where there is none
+
+  // At the samples s, with central x and theta: g^{c->i} = A(s) x - bhat^c(s), A(s) x - b, and
+  // COE's direction where steps().
+  void evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x, In theta,
+                const Problem::AtCentre& to) const;
+  // What a sample adds to the round's sum beside gradient steps.
+  void contribute(const Round& round, In s, In b, Message message) const;
+  void centre(Mean mean, Centre centre) const;
+
+ private:
+  void from_table(const Round& round, Lanes lanes, In s, Centre centre, Out bhat) const;
+  void add_cell(const Round& round, In s, In b, Message message) const;
+  void add_moments(const Round& round, In s, In b, Message message) const;
+
+  Form form_;
+  Field theta_;      // centre: theta^c
+  Field seen_;       // centre: what was summed so far, tabular or moments
+  Product cells_;    // sum, tabular: one-hot(cell) (value, 1)'
+  Product moments_;  // sum, moments: (M, v), k x (k + 1)
+  Table table_;
+};
+
+template <>
+struct EnumNames<CentralObjective::Form> {
+  static constexpr std::string_view all[] = {"auto", "learnt", "moments", "known", "tabular"};
+};
+
+}  // namespace affpcl

@@ -1,0 +1,109 @@
+#include "affpcl/method/guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace affpcl {
+namespace {
+
+// Step tau weighs tau^2. The share of step t in the mean of the first t, and the sum of the squared
+// shares: what the variance of a mean is of the variance of one.
+double newest_share(double t) { return 6 * t / ((t + 1) * (2 * t + 1)); }
+double squared_shares(double t) {
+  return 6 * (3 * t * t + 3 * t - 1) / (5 * t * (t + 1) * (2 * t + 1));
+}
+
+}  // namespace
+
+void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
+  if (!on()) return;
+  const Shape shape = setup.problem.shape();
+  tolerance_ = 1 + 3.2 * std::sqrt(2 / (static_cast<double>(shape.agents) * shape.d));
+  hbar_ = agent.add("guard_h", shape.d);
+  means_ = agent.add("guard", kRows);
+  if (mode_ != Mode::kFull) return;
+  pool_ = centre.add("guard_pool", 1);
+  sum_ = sum.add("guard", 2);
+}
+
+void Guard::evidence(std::int64_t steps, Agents agents, double* square, double* variance) const {
+  const Out hbar = agents[hbar_];
+  std::fill_n(square, hbar.lanes, 0.0);
+  std::fill_n(variance, hbar.lanes, 0.0);
+  if (steps < 2) return;
+  const double q = squared_shares(static_cast<double>(steps));
+  const double* hh = agents[means_].row(kHH);
+  for (int r = 0; r < hbar.rows; ++r)
+    for (int l = 0; l < hbar.lanes; ++l) square[l] += hbar.row(r)[l] * hbar.row(r)[l];
+  for (int l = 0; l < hbar.lanes; ++l) variance[l] = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
+}
+
+void Guard::contribute(const Round& round, Agents agents, Message message) const {
+  if (mode_ != Mode::kFull) return;
+  const Out numbers = round.scratch.rows(2);
+  evidence(round.first, agents, numbers.row(0), numbers.row(1));
+  message.add(sum_, numbers);
+}
+
+void Guard::centre(Mean mean, Centre centre) const {
+  if (mode_ != Mode::kFull) return;
+  centre.mutate(pool_)[0] = std::max(0.0, mean[sum_].p[0] - tolerance_ * mean[sum_].p[1]);
+}
+
+void Guard::apply(std::int64_t step, Agents agents, Centre centre, In g, Out h) const {
+  if (!on()) return;
+  const int lanes = h.lanes;
+  const Out hbar = agents[hbar_], m = agents[means_];
+  double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias);
+  double square[kLanes], variance[kLanes];
+  std::fill_n(s, lanes, 0.0);
+  if (mode_ == Mode::kFull) {
+    evidence(step, agents, square, variance);
+    const double B2 = centre[pool_].p[0];
+    if (B2 > 0)
+      for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
+  }
+  const auto t = static_cast<double>(step);
+  for (int l = 0; l < lanes; ++l)  // as if one step more had said c = 1
+    c[l] = hh[l] > 0 ? std::clamp((hh[l] - t * gh[l]) / ((t + 1) * hh[l]), 0.0, 1.0) : 1;
+
+  double now_gh[kLanes] = {}, now_hh[kLanes] = {};
+  const double share = newest_share(t + 1);
+  for (int r = 0; r < h.rows; ++r) {
+    double *H = h.row(r), *mean = hbar.row(r);
+    const double* G = g.row(r);
+    for (int l = 0; l < lanes; ++l) {
+      const double x = H[l];
+      now_gh[l] += G[l] * x;
+      now_hh[l] += x * x;
+      H[l] = c[l] * (x - s[l] * mean[l]);
+      mean[l] += share * (x - mean[l]);
+    }
+  }
+  for (int l = 0; l < lanes; ++l) {
+    gh[l] += share * (now_gh[l] - gh[l]);
+    hh[l] += share * (now_hh[l] - hh[l]);
+  }
+}
+
+std::vector<Tally> Guard::tallies() const {
+  return on() ? std::vector<Tally>(3, Tally::kSum) : std::vector<Tally>{};
+}
+
+void Guard::report(Agents agents, Out rows) const {
+  if (!on()) return;
+  std::copy_n(agents[means_].row(kWeight), kLanes, rows.row(0));
+  std::copy_n(agents[means_].row(kDebias), kLanes, rows.row(1));
+  std::fill_n(rows.row(2), kLanes, 1.0);
+}
+
+std::vector<std::string> Guard::columns() const {
+  return on() ? std::vector<std::string>{"guard_weight", "guard_debias"}
+              : std::vector<std::string>{};
+}
+
+void Guard::conclude(std::span<const double> tallies, std::span<double> columns) {
+  for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = tallies[k] / tallies[2];
+}
+
+}  // namespace affpcl

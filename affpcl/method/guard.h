@@ -1,0 +1,64 @@
+// Guards an agent against being harmed by the others. AffPCL steps along g + h with the correction
+// h = rg^i - g^{c->i}; guarded, an agent steps along
+//
+//     g + c (h - s hbar)
+//
+//   c     the weight that h deserves as a control variate, -<g, h> / <h, h> in [0, 1]: 1 while it
+//         cancels the noise of g, 0 where it only adds noise.
+//   hbar  the mean of h. It is 0 if the ratio is right, and then s is 0. How far it is from 0 is
+//   judged
+//         by all agents together, for a ratio is rarely wrong for one alone: with v the variance of
+//         an agent's hbar, B^2 = mean_j |hbar_j|^2 - (1 + 3.2 sqrt(2/(n d))) mean_j v_j is what
+//         is left when chance is taken off (about three standard deviations of it), and
+//         s = B^2 / (B^2 + v / 5).
+//
+// All means are over past steps, step tau weighted by tau^2, so that they follow a transient and
+// still settle. c uses nothing of the present step, so with a right ratio a step of mode `weight`
+// is unbiased, as AffPCL's is. docs/explain/guard.md derives this, docs/decisions/010 has the
+// study.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "affpcl/method/method.h"
+
+namespace affpcl {
+
+class Guard {
+ public:
+  enum class Mode { kNone, kWeight, kFull };  // weight: c alone; full: c and s
+  explicit Guard(Mode mode) : mode_(mode) {}
+
+  void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum);
+  void contribute(const Round& round, Agents agents, Message message) const;
+  void centre(Mean mean, Centre centre) const;
+  // Turns the h of local step `step` into c (h - s hbar), then takes g and h into the means.
+  void apply(std::int64_t step, Agents agents, Centre centre, In g, Out h) const;
+
+  std::vector<Tally> tallies() const;
+  void report(Agents agents, Out rows) const;
+  std::vector<std::string> columns() const;
+  static void conclude(std::span<const double> tallies, std::span<double> columns);
+
+ private:
+  enum Row { kGH, kHH, kWeight, kDebias, kRows };
+  bool on() const { return mode_ != Mode::kNone; }
+  // |hbar|^2 and the variance of hbar after so many steps, lane by lane.
+  void evidence(std::int64_t steps, Agents agents, double* square, double* variance) const;
+
+  Mode mode_;
+  double tolerance_ = 1;  // 1 + 3.2 sqrt(2/(n d))
+  Field hbar_;            // agent: the mean of h
+  Field means_;           // agent: the means of <g, h> and <h, h>; c and s as they were last
+  Field pool_;            // centre: B^2
+  Field sum_;             // sum: |hbar|^2, v
+};
+
+template <>
+struct EnumNames<Guard::Mode> {
+  static constexpr std::string_view all[] = {"none", "weight", "full"};
+};
+
+}  // namespace affpcl

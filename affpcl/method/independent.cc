@@ -1,0 +1,21 @@
+#include "affpcl/method/independent.h"
+
+#include "affpcl/method/local_steps.h"
+
+namespace affpcl {
+
+MethodKind Independent::kind() {
+  return method_kind_of<Independent>("independent",
+                                     "every agent learns alone, from its own samples");
+}
+
+void Independent::declare(const Setup& setup, Layout& agent, Layout&, SumLayout&) {
+  x_ = agent.add("x", setup.problem.shape().d);
+}
+
+void Independent::update(const Round& round, const Batch& batch, Agents agents, Centre,
+                         Mean) const {
+  local_steps(round, agents.lanes, batch, agents[x_]);
+}
+
+}  // namespace affpcl

@@ -1,0 +1,44 @@
+#include "affpcl/method/local_steps.h"
+
+#include <algorithm>
+
+namespace affpcl {
+
+In local_displacement(const Round& round, Lanes lanes, const Batch& batch, In start) {
+  const Out moved = round.scratch.rows(start.rows), x = round.scratch.rows(start.rows),
+            g = round.scratch.rows(start.rows);
+  fill(moved, 0);
+  for (int k = 0; k < batch.steps; ++k) {
+    if (k > 0) copy(start, x), add_scaled(x, 1, moved);
+    residual(round, lanes, batch, k, k == 0 ? start : In(x), g);
+    descend(moved, round.step.central.at(round.first + k), g);
+  }
+  return moved;
+}
+
+void add_pull(Out g, const Pull& pull, In x) {
+  if (pull.lambda == 0) return;
+  add_scaled(g, pull.lambda, x);
+  add_scaled(g, -pull.lambda, pull.to);
+}
+
+void local_steps(const Round& round, Lanes lanes, const Batch& batch, Out x, const Pull& pull) {
+  const Out g = round.scratch.rows(x.rows);
+  for (int k = 0; k < batch.steps; ++k) {
+    residual(round, lanes, batch, k, x, g);
+    add_pull(g, pull, x);
+    descend(x, round.step.agents(round.first + k, lanes, round.scratch), g);
+  }
+}
+
+void descend(Out x, double alpha, In g) { descend(x, In{&alpha, 1, 1}, g); }
+
+void set(std::span<double> to, const std::vector<double>& from) {
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+void shift(std::span<double> x, In by) {
+  for (std::size_t r = 0; r < x.size(); ++r) x[r] += by.p[r];
+}
+
+}  // namespace affpcl

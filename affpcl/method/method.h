@@ -1,0 +1,114 @@
+// A method of learning together is three functions:
+//
+//   contribute   per block of agents: what each agent adds to the round's sum
+//   centre       once: moves what everybody shares, given the mean of the sum
+//   update       per block, after centre: each agent's step (what it needs of the old centre it
+//   keeps itself)
+//
+// It declares its memory by name and width; the runtime owns it. No method sums over agents, and
+// none knows who runs it: one block in one thread, blocks on threads or ranks, or one agent on its
+// own machine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "affpcl/base/params.h"
+#include "affpcl/math/blocks.h"
+#include "affpcl/math/message.h"
+#include "affpcl/problem/round.h"
+
+namespace affpcl {
+
+struct Setup {
+  const Problem& problem;
+  const StepSizes& step;
+  int period;  // local steps between two sums (K); a round may be shorter at the end of a run
+  int batch;   // samples per local step
+  int last;    // samples of a period's last step, at most `batch`
+  std::int64_t steps = 0;  // local steps of the whole run
+};
+
+// How a number that every agent ends a run with combines over replicates.
+enum class Tally { kSum, kLargest };
+
+struct Traffic {  // numbers per agent and round
+  std::int64_t up = 0, down = 0;
+};
+
+class Method {
+ public:
+  virtual ~Method() = default;
+
+  virtual void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) = 0;
+  // All memory is zero; a method that starts elsewhere says so here.
+  virtual void start(const Problem& problem, const Key& key, Centre centre) const {
+    (void)problem, (void)key, (void)centre;
+  }
+  virtual void start(const Problem& problem, Agents agents) const { (void)problem, (void)agents; }
+
+  virtual void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                          Message message) const {
+    (void)round, (void)batch, (void)agents, (void)centre, (void)message;
+  }
+  virtual void centre(const Round& round, Mean mean, Centre centre) const {
+    (void)round, (void)mean, (void)centre;
+  }
+  virtual void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                      Mean mean) const = 0;
+
+  // An agent that has no sample (Problem::present) keeps all its memory as it is. Otherwise it is
+  // updated with a void sample, which must do no harm.
+  virtual bool rests() const { return true; }
+
+  // What is scored, and what acts. Width 1 where all agents share it.
+  virtual In solution(Agents agents, Centre centre) const = 0;
+  // x^c and theta^c where the method has them, for errors and traces.
+  virtual In central_x(Centre centre) const { return (void)centre, In{}; }
+  virtual In central_theta(Centre centre) const { return (void)centre, In{}; }
+
+  // What the method knows of each agent beside its solution. report gives one row per tally;
+  // conclude makes of an agent's tallies, combined over replicates, what the result shows
+  // (columns). Only report may use what declare set up.
+  virtual std::vector<Tally> tallies() const { return {}; }
+  virtual void report(Agents agents, Out rows) const { (void)agents, (void)rows; }
+  virtual std::vector<std::string> columns() const { return {}; }
+  virtual void conclude(std::span<const double> tallies, std::span<double> columns) const {
+    (void)tallies, (void)columns;
+  }
+  // What the method sends as its authors wrote it, where that is not the sum; up = 0: the sum.
+  virtual Traffic published_traffic() const { return {}; }
+};
+
+// Writes the problem's x^i_0 into a block.
+void start_agents(const Problem& problem, Agents agents, Field x);
+
+// An entry of the catalogue.
+struct MethodKind {
+  std::string_view name, doc;
+  std::vector<Param> params;
+  std::function<std::unique_ptr<Method>(const Values&)> make;
+};
+
+// The entry of a method with M::Config, M::params() and a constructor M(Config), or without any.
+template <class M>
+MethodKind method_kind_of(std::string_view name, std::string_view doc) {
+  if constexpr (requires { typename M::Config; })
+    return {name, doc, M::params().table(),
+            [](const Values& v) { return std::make_unique<M>(M::params().read(v)); }};
+  else
+    return {name, doc, {}, [](const Values&) { return std::make_unique<M>(); }};
+}
+
+// All methods, in the order `affpcl list` shows them.
+const std::vector<MethodKind>& method_kinds();
+const MethodKind& method_kind(
+    std::string_view name);  // BadInput if there is none, with a suggestion
+// A method of one's own, from then on known everywhere, in place of one of the same name.
+void add_method_kind(MethodKind kind);
+
+}  // namespace affpcl

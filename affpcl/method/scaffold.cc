@@ -1,0 +1,56 @@
+#include "affpcl/method/scaffold.h"
+
+#include "affpcl/method/local_steps.h"
+
+namespace affpcl {
+
+MethodKind Scaffold::kind() {
+  return method_kind_of<Scaffold>(
+      "scaffold", "FedAvg with control variates against drift (Karimireddy et al. 2020)");
+}
+
+void Scaffold::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
+  const int d = setup.problem.shape().d;
+  ci_ = agent.add("c_i", d);
+  x_ = centre.add("x", d);
+  c_ = centre.add("c", d);
+  moved_ = sum.add("moved", d);
+  dc_ = sum.add("dc", d);
+}
+
+void Scaffold::start(const Problem& problem, const Key&, Centre centre) const {
+  set(centre.mutate(x_), problem.start_xc());
+}
+
+void Scaffold::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
+                          Message message) const {
+  Scratch& scratch = round.scratch;
+  const int d = x_.rows;
+  const Out ci = agents[ci_], drift = scratch.rows(d), y = scratch.rows(d), moved = scratch.rows(d),
+            g = scratch.rows(d), change = scratch.rows(d);
+  subtract(centre[c_], ci, drift);  // c - c_i
+  fill(moved, 0);
+  double alphas = 0;
+  for (int k = 0; k < batch.steps; ++k) {
+    const double alpha = round.step.central.at(round.first + k);
+    copy(centre[x_], y);
+    add_scaled(y, 1, moved);
+    residual(round, agents.lanes, batch, k, y, g);
+    add_scaled(g, 1, drift);
+    descend(moved, alpha, g);
+    alphas += alpha;
+  }
+  fill(change, 0);  // new c_i - c_i = -c - moved / alphas
+  add_scaled(change, -1, centre[c_]);
+  add_scaled(change, -1 / alphas, moved);
+  add_scaled(ci, 1, change);
+  message.add(moved_, moved);
+  message.add(dc_, change);
+}
+
+void Scaffold::centre(const Round&, Mean mean, Centre centre) const {
+  shift(centre.mutate(x_), mean[moved_]);
+  shift(centre.mutate(c_), mean[dc_]);
+}
+
+}  // namespace affpcl

@@ -1,0 +1,26 @@
+// A linear model learnt from one set of moments alone: ridge to 0 of all columns but the first (the
+// intercept), its strength by generalised cross-validation on the same rows. What agents are
+// compared with: learning alone, and one pooled model for all.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "affpcl/runtime/team.h"
+#include "affpcl/table/moments.h"
+
+namespace affpcl {
+
+struct Ridge {
+  std::vector<double> x;        // [d]
+  std::vector<double> inverse;  // (X'X + strength)^-1, [d][d]; x' inverse x is a row's leverage
+  double strength = 0, freedom = 0, s2 = 0;
+};
+
+// From agent's moments; X'X must have the column of ones first. Without rows: all 0.
+Ridge fit_ridge(const Moments& moments, std::size_t agent);
+
+// The moments of all agents together.
+Moments pooled(const Moments& moments, Team& team);
+
+}  // namespace affpcl

@@ -1,0 +1,22 @@
+// What a fit says in one sentence. Computed here alone, so that the terminal, summary.json and the
+// page agree.
+#pragma once
+
+#include <string>
+
+#include "affpcl/table/model.h"
+
+namespace affpcl {
+
+// "mean squared error", "log loss" or "squared TD error".
+const char* measure_name(const Encoding& encoding);
+
+// The rows on which a solver's models are scored: "rows left out".
+const char* scored_rows(Solver solver);
+
+std::string headline(const FitResult& result);
+
+// "0.98 [0.95, 1.02]", or the mean alone where there is no interval.
+std::string with_interval(const Estimate& estimate);
+
+}  // namespace affpcl

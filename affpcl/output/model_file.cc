@@ -1,0 +1,360 @@
+#include "affpcl/output/model_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "affpcl/base/error.h"
+#include "affpcl/output/fit_headline.h"
+#include "affpcl/output/fit_json-inl.h"
+#include "affpcl/version.h"
+
+namespace affpcl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "affpcl-model";
+
+Json lower(const std::vector<double>& cov, std::size_t d) {  // row by row, up to the diagonal
+  Json list = Json::array();
+  for (std::size_t r = 0; r < d && !cov.empty(); ++r)
+    for (std::size_t c = 0; c <= r; ++c) list.push_back(cov[r * d + c]);
+  return list;
+}
+
+Json to_json(const LinearModel& m, std::size_t d) {
+  Json j{{"x", m.x}};
+  if (!m.se.empty()) j["se"] = m.se;
+  if (!std::isnan(m.s2)) j["s2"] = m.s2;
+  if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
+  return j;
+}
+
+Json to_json(const Losses& l) {
+  return {{"given", l.given},
+          {"personalised", l.personalised},
+          {"alone", l.alone},
+          {"pooled", l.pooled}};
+}
+
+// Reads keys and says which one is wrong.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+  [[noreturn]] void damaged(const std::string& key) const {
+    throw BadInput(fmt::format(
+        "{} is damaged: '{}' is missing or not what it should be; fit it again", path_, key));
+  }
+  template <class T>
+  T get(const Json& at, const char* key) const {
+    try {
+      return at.get<T>(key);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{} is damaged: {}; fit it again", path_, e.what()));
+    }
+  }
+  std::vector<double> numbers(const Json& at, const char* key, std::size_t size) const {
+    std::vector<double> v = get<std::vector<double>>(at, key);
+    if (v.size() != size) damaged(key);
+    for (double x : v)
+      if (!std::isfinite(x)) damaged(key);
+    return v;
+  }
+  std::vector<double> covariance(const Json& at, const char* key, std::size_t d) const {
+    const std::vector<double> list = numbers(at, key, d * (d + 1) / 2);
+    std::vector<double> cov(d * d);
+    for (std::size_t r = 0, k = 0; r < d; ++r)
+      for (std::size_t c = 0; c <= r; ++c, ++k) cov[r * d + c] = cov[c * d + r] = list[k];
+    return cov;
+  }
+  LinearModel model(const Json& at, std::size_t d) const {
+    LinearModel m;
+    m.x = numbers(at, "x", d);
+    if (at.contains("se")) m.se = numbers(at, "se", d);
+    m.s2 = at.contains("s2") ? get<double>(at, "s2") : std::nan("");
+    if (at.contains("cov")) m.cov = covariance(at, "cov", d);
+    return m;
+  }
+  const Json& object(const Json& at, const char* key) const {
+    if (!at.contains(key) || !at[key].is_object()) damaged(key);
+    return at[key];
+  }
+  const Json::Array& list(const Json& at, const char* key) const {
+    if (!at.contains(key) || !at[key].is_array()) damaged(key);
+    return at[key].elements();
+  }
+
+ private:
+  const std::string& path_;
+};
+
+Json whole_json(const std::string& text, const std::string& path) {
+  try {
+    return parse_json(text);
+  } catch (const BadJson& e) {
+    if (text.find(kFormat) != std::string::npos)
+      throw BadInput(fmt::format("{} is damaged ({}); fit it again", path, e.what()));
+    throw BadInput(
+        fmt::format("{} is not a model: it is no JSON file ({}); affpcl fit --out DIR writes one",
+                    path, e.what()));
+  }
+}
+
+}  // namespace
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw BadInput(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string model_json(const Model& model) {
+  const Encoding& e = model.encoding;
+  const std::size_t d = e.dim();
+  Json columns = Json::array(), channels = Json::array(), agents = Json::array();
+  for (const Source& s : e.sources) {
+    Json c{{"name", s.name}};
+    if (!s.levels.empty()) c["levels"] = s.levels;
+    c["mean"] = s.mean;
+    c["sd"] = s.sd;
+    columns.push_back(std::move(c));
+  }
+  for (const ChannelModel& c : model.channels) {
+    if (model.solver == Solver::kStream) {
+      channels.push_back({{"pooled", c.pooled}, {"centre", to_json(c.centre, d)}});
+      continue;
+    }
+    Json tried = Json::array();
+    for (const CovarianceTried& t : c.tried)
+      tried.push_back({{"spread", t.name}, {"log_evidence", t.log_evidence}, {"bic", t.bic}});
+    Json D = Json::array();
+    if (c.covariance == Covariance::kFull) {
+      for (std::size_t r = 0; r < d; ++r)
+        D.push_back(std::vector<double>(c.D.begin() + static_cast<std::ptrdiff_t>(r * d),
+                                        c.D.begin() + static_cast<std::ptrdiff_t>((r + 1) * d)));
+    } else {
+      for (std::size_t r = 0; r < d; ++r) D.push_back(c.D[r * d + r]);
+    }
+    channels.push_back({{"spread", to_text(c.covariance)},
+                        {"tried", std::move(tried)},
+                        {"converged", c.converged},
+                        {"D", std::move(D)},
+                        {"s2", c.centre.s2},
+                        {"pooled", c.pooled},
+                        {"centre", to_json(c.centre, d)}});
+  }
+  for (const AgentModel& a : model.agents) {
+    Json own = Json::array();
+    for (const LinearModel& m : a.channels) own.push_back(to_json(m, d));
+    agents.push_back({{"name", a.name},
+                      {"rows", a.rows},
+                      {"model", to_text(a.kind)},
+                      {"channels", std::move(own)},
+                      {"alone", a.alone}});
+    if (!a.weights.empty()) agents.back()["weights"] = a.weights;
+  }
+  const Json all{
+      {"format", kFormat},
+      {"version", kModelVersion},
+      {"about",
+       "x and se are coefficients and standard errors of standardised columns, in units "
+       "of the target; the centre's cov is that of an agent never seen; cov lists lower "
+       "triangles, row by row; alone and pooled are the x of the models that were learnt "
+       "without the others and for all at once"},
+      {"provenance",
+       {{"version", model.version},
+        {"command", model.command},
+        {"files", model.files},
+        {"rows", model.rows},
+        {"seed", model.seed}}},
+      {"solver", to_text(model.solver)},
+      {"method", model.method},
+      {"task", e.task()},
+      {"target", e.target},
+      {"classes", e.classes},
+      {"outcomes", e.outcomes},
+      {"noise", model.noise},
+      {"agent_column", e.agent_column},
+      {"missing", to_text(e.missing)},
+      {"columns", std::move(columns)},
+      {"coefficients", e.names()},
+      {"channels", std::move(channels)},
+      {"agents", std::move(agents)}};
+  return pretty(all);
+}
+
+Model read_model(const std::string& given) {
+  std::error_code error;
+  const std::string path =
+      fs::is_directory(given, error) ? (fs::path(given) / "model.json").string() : given;
+  return parse_model(content_of(path), path);
+}
+
+Model parse_model(const std::string& text, const std::string& path) {
+  const Json json = whole_json(text, path);
+  if (!json.contains("format") || json["format"] != kFormat)
+    throw BadInput(fmt::format("{} is not a model: its format is not \"{}\"", path, kFormat));
+  const Reader r(path);
+  if (const int version = r.get<int>(json, "version"); version != kModelVersion)
+    throw BadInput(fmt::format(
+        "{} has format version {}, and this affpcl reads version {}: {}", path, version,
+        kModelVersion,
+        version > kModelVersion ? "use the newer affpcl that wrote it" : "fit it again"));
+  Model model;
+  Encoding& e = model.encoding;
+  const Json& provenance = r.object(json, "provenance");
+  model.version = r.get<std::string>(provenance, "version");
+  model.command = r.get<std::string>(provenance, "command");
+  model.files = r.get<std::vector<std::string>>(provenance, "files");
+  model.rows = r.get<std::size_t>(provenance, "rows");
+  model.seed = r.get<std::uint64_t>(provenance, "seed");
+  e.target = r.get<std::string>(json, "target");
+  e.classes = r.get<std::vector<std::string>>(json, "classes");
+  if (e.classes.size() == 1) r.damaged("classes");
+  e.outcomes = r.get<std::vector<std::string>>(json, "outcomes");
+  e.values = r.get<std::string>(json, "task") == "td";
+  const std::string solver = r.get<std::string>(json, "solver");
+  model.solver = solver == "stream" ? Solver::kStream : Solver::kExact;
+  if (solver != to_text(model.solver)) r.damaged("solver");
+  model.method = r.get<std::string>(json, "method");
+  const bool stream = model.solver == Solver::kStream;
+  e.agent_column = r.get<std::string>(json, "agent_column");
+  const std::string missing = r.get<std::string>(json, "missing");
+  if (missing != "error" && missing != "mean" && missing != "drop") r.damaged("missing");
+  e.missing = missing == "error"  ? Missing::kError
+              : missing == "mean" ? Missing::kMean
+                                  : Missing::kDrop;
+  for (const Json& c : r.list(json, "columns")) {
+    Source s{.name = r.get<std::string>(c, "name"), .levels = {}, .mean = {}, .sd = {}};
+    if (c.contains("levels")) s.levels = r.get<std::vector<std::string>>(c, "levels");
+    if (s.levels.size() == 1) r.damaged("levels");
+    s.mean = r.numbers(c, "mean", s.width());
+    s.sd = r.numbers(c, "sd", s.width());
+    for (double v : s.sd)
+      if (!(v > 0)) r.damaged("sd");
+    e.sources.push_back(std::move(s));
+  }
+  const std::size_t d = e.dim();
+  if (r.get<std::vector<std::string>>(json, "coefficients") != e.names()) r.damaged("coefficients");
+  for (const Json& c : r.list(json, "channels")) {
+    ChannelModel channel;
+    channel.pooled = r.numbers(c, "pooled", d);
+    channel.centre = r.model(r.object(c, "centre"), d);
+    if (stream) {
+      model.channels.push_back(std::move(channel));
+      continue;
+    }
+    const std::string spread = r.get<std::string>(c, "spread");
+    channel.covariance = spread == "full"       ? Covariance::kFull
+                         : spread == "diagonal" ? Covariance::kDiagonal
+                                                : Covariance::kScalar;
+    if (spread != to_text(channel.covariance)) r.damaged("spread");
+    for (const Json& t : r.list(c, "tried"))
+      channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
+                               r.get<double>(t, "bic")});
+    channel.converged = r.get<bool>(c, "converged");
+    if (channel.centre.cov.empty()) r.damaged("cov");
+    channel.D.assign(d * d, 0.0);
+    if (channel.covariance == Covariance::kFull) {
+      const auto rows = r.get<std::vector<std::vector<double>>>(c, "D");
+      if (rows.size() != d) r.damaged("D");
+      for (std::size_t i = 0; i < d; ++i) {
+        if (rows[i].size() != d) r.damaged("D");
+        std::copy(rows[i].begin(), rows[i].end(),
+                  channel.D.begin() + static_cast<std::ptrdiff_t>(i * d));
+      }
+    } else {
+      const std::vector<double> diagonal = r.numbers(c, "D", d);
+      for (std::size_t i = 0; i < d; ++i) channel.D[i * d + i] = diagonal[i];
+    }
+    model.channels.push_back(std::move(channel));
+  }
+  if (model.channels.size() != (stream && !e.outcomes.empty() ? 1 : e.channels()))
+    r.damaged("channels");
+  const std::size_t k = e.outcomes.size();
+  model.noise = r.numbers(json, "noise", stream ? 0 : k * k);
+  std::set<std::string> names;
+  for (const Json& a : r.list(json, "agents")) {
+    AgentModel agent;
+    agent.name = r.get<std::string>(a, "name");
+    agent.rows = r.get<std::size_t>(a, "rows");
+    const std::string kind = r.get<std::string>(a, "model");
+    agent.kind = kind == "alone"    ? Kind::kAlone
+                 : kind == "pooled" ? Kind::kPooled
+                                    : Kind::kPersonalised;
+    if (kind != to_text(agent.kind)) r.damaged("model");
+    for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
+    if (agent.channels.size() != model.channels.size()) r.damaged("channels");
+    agent.alone = r.get<std::vector<std::vector<double>>>(a, "alone");
+    if (k > 0) agent.weights = r.numbers(a, "weights", k);
+    if (!names.insert(agent.name).second) r.damaged("name");
+    model.agents.push_back(std::move(agent));
+  }
+  return model;
+}
+
+std::string fit_summary_json(const FitResult& result) {
+  const Model& model = result.model;
+  const bool classify = !model.encoding.classes.empty();
+  Json spec = spec_json(model.encoding, model.files);
+  spec["solver"] = to_text(model.solver);
+  spec["method"] = model.method;
+  Json all{{"manifest", manifest(std::move(spec), model.seed, model.command, result.threads,
+                                 result.seconds, result.complete)},
+           {"headline", headline(result)},
+           {"rows", model.rows},
+           {"columns", model.encoding.dim() - 1},
+           {"notes", result.notes}};
+  all["manifest"]["ranks"] = result.ranks;
+  if (result.ranks > 1)
+    all["manifest"]["communication"] = {{"bytes_sent", result.bytes_sent},
+                                        {"seconds", result.communication_seconds}};
+  Json spreads = Json::array();
+  for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.covariance));
+  if (model.solver == Solver::kExact) all["spread"] = std::move(spreads);
+  if (!result.scored) {
+    all["score"] = nullptr;
+    all["agents"] = Json::array();
+    for (const AgentModel& a : model.agents)
+      all["agents"].push_back(
+          {{"agent", a.name}, {"rows", a.rows}, {"given", to_text(a.kind)}, {"score", nullptr}});
+    return pretty(all);
+  }
+  const char* const measure = model.encoding.values ? "td_error" : classify ? "log_loss" : "mse";
+  Json score{{"measure", measure},
+             {"how", model.solver == Solver::kStream
+                         ? "every row predicted before it is learnt from"
+                         : fmt::format("{}-fold cross-validation within agents", kFolds)}};
+  score[measure] = to_json(result.loss);
+  if (classify) score["accuracy"] = to_json(result.accuracy);
+  if (!classify && !model.encoding.values) score["r2"] = to_json(result.r2);
+  score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
+  all["score"] = std::move(score);
+  all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};
+  Json agents = Json::array();
+  for (std::size_t i = 0; i < result.agents.size(); ++i) {
+    const AgentScore& s = result.agents[i];
+    Json a{{"agent", model.agents[i].name},
+           {"rows", model.agents[i].rows},
+           {"score", to_json(s.loss)}};
+    if (classify) a["accuracy"] = to_json(s.accuracy);
+    if (!classify) a["variance"] = s.variance;
+    a["gain"] = {{"mean", s.gain.mean}, {"lo", s.gain.lo}, {"hi", s.gain.hi}};
+    a["p"] = s.p;
+    a["verdict"] = to_text(s.verdict);
+    a["given"] = to_text(model.agents[i].kind);
+    a["why"] = s.why;
+    agents.push_back(std::move(a));
+  }
+  all["agents"] = std::move(agents);
+  return pretty(all);
+}
+
+}  // namespace affpcl

@@ -1,0 +1,290 @@
+#include "affpcl/stream/stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
+#include "affpcl/problem/rows.h"
+#include "affpcl/stream/stream_score.h"
+
+namespace affpcl {
+namespace {
+
+constexpr double kDependent = 1e-9;  // a direction with less of the largest variance is left out
+
+// Columns W with W'W' = the inverse of the mean of all rows' phi phi': phi W has covariance I.
+Matrix whitening(const Frame& frame) {
+  const MatrixView X(frame.X.data(), frame.d, frame.rows);
+  Matrix S = multiply(X, transposed(X));
+  for (double& v : S.all()) v /= static_cast<double>(frame.rows);
+  const SymmetricEigen eigen = symmetric_eigen(S);
+  std::size_t first = 0;
+  while (eigen.values[first] <= kDependent * eigen.values.back()) ++first;
+  Matrix W(frame.d, frame.d - first);
+  for (std::size_t k = 0; k < W.cols(); ++k)
+    for (std::size_t j = 0; j < frame.d; ++j)
+      W(j, k) = eigen.vectors(first + k, j) * (1 / std::sqrt(eigen.values[first + k]));
+  return W;
+}
+
+// All rows in those coordinates, agent after agent.
+std::shared_ptr<const std::vector<double>> whitened(const Frame& frame, const Matrix& W) {
+  auto phi = std::make_shared<std::vector<double>>(frame.rows * W.cols());
+  multiply(transposed({frame.X.data(), frame.d, frame.rows}), W,
+           {phi->data(), frame.rows, W.cols()});
+  return phi;
+}
+
+// E|phi|^4 / E|phi|^2 of an agent's rows: the mean over directions of the R^2 in E[|phi|^2 phi
+// phi']
+// <= R^2 E[phi phi']. Constant steps below 1 / R^2 are stable.
+double scale_of(const Rows& rows, std::int64_t agent) {
+  const auto d = static_cast<std::size_t>(rows.shape().d);
+  double square = 0, fourth = 0;
+  for (std::int64_t t = 0; t < rows.rows(agent); ++t) {
+    const double s = squared_norm({rows.phi(agent, t), d});
+    square += s, fourth += s * s;
+  }
+  return square > 0 ? fourth / square : 0;
+}
+
+// alpha_t = 2 / (t + t0), at most half of what is stable: for an agent by its own rows, for the
+// centre, which takes the mean over the n_t agents that have a row, by 1 + R^2 / n_t at every t.
+StepSizes automatic_steps(const Rows& rows) {
+  const std::int64_t n = rows.shape().agents;
+  std::vector<double> own;
+  double common = 0, all = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    own.push_back(scale_of(rows, i));
+    common += own.back() * static_cast<double>(rows.rows(i));
+    all += static_cast<double>(rows.rows(i));
+  }
+  common /= all;
+  StepSizes step;
+  for (StepSizes::Module* m : {&step.agent, &step.central, &step.objective, &step.ratio})
+    *m = {.schedule = {.kind = Schedule::Kind::kDiminishing, .t0 = 4 * common}, .factor = 0.5};
+  for (double scale : own) step.agent_factors.push_back(0.5 * std::min(1.0, common / scale));
+  double& t0 = step.central.schedule.t0 = 0;
+  for (std::int64_t i = 0; i <= n; ++i) {  // the number present falls where an agent's rows end
+    const std::int64_t t = i < n ? rows.rows(i) : 0;
+    if (const std::int64_t present = rows.count_present(t); present > 0)
+      t0 = std::max(t0, 4 * (1 + common / static_cast<double>(present)) - static_cast<double>(t));
+  }
+  step.objective = step.central;
+  return step;
+}
+
+// What a stream learns: one line of numbers for each channel, or one for all outcomes, weighed.
+struct Line {
+  std::unique_ptr<Rows> rows;
+  std::unique_ptr<Run> run;
+  std::vector<double> offset;  // by agent: what it wants when the line is 0
+  double scale = 1;            // and how much when it is 1
+};
+
+Line channel_line(const Frame& frame, std::size_t c, Rows::Data data) {
+  data.y.assign(frame.Y.begin() + static_cast<std::ptrdiff_t>(c * frame.rows),
+                frame.Y.begin() + static_cast<std::ptrdiff_t>((c + 1) * frame.rows));
+  Line line;
+  line.rows = std::make_unique<Rows>(std::move(data), Rows::Order::kOnce, Rows::Form::kFeatures);
+  line.offset.assign(frame.agents.size(), frame.y_mean[c]);
+  line.scale = frame.y_sd[c];
+  return line;
+}
+
+Line weighed_line(const Frame& frame, Rows::Data data) {
+  const std::size_t k = frame.channels;
+  Line line;
+  data.k = static_cast<int>(k);
+  data.c.resize(frame.rows * k);
+  data.y.resize(frame.rows);
+  for (std::size_t i = 0; i < frame.agents.size(); ++i) {
+    double offset = 0;
+    for (std::size_t c = 0; c < k; ++c) {
+      offset += frame.theta[i * k + c] * frame.y_mean[c];
+      data.theta.push_back(frame.theta[i * k + c] * frame.y_sd[c]);
+    }
+    line.offset.push_back(offset);
+    for (std::size_t r = frame.begin(i, 0); r < frame.begin(i + 1, 0); ++r)
+      for (std::size_t c = 0; c < k; ++c) {
+        data.c[r * k + c] = frame.Y[c * frame.rows + r];
+        data.y[r] += data.theta[i * k + c] * data.c[r * k + c];
+      }
+  }
+  line.rows = std::make_unique<Rows>(std::move(data), Rows::Order::kOnce, Rows::Form::kChannels);
+  return line;
+}
+
+class Stream {
+ public:
+  Stream(const Frame& frame, const std::string& method, const FitOptions& options, Team& team)
+      : frame_(frame), W_(whitening(frame)), followers_(frame.agents.size()) {
+    Rows::Data data;
+    data.d = static_cast<int>(W_.cols());
+    for (std::size_t i = 0; i <= frame.agents.size(); ++i)
+      data.first.push_back(static_cast<std::int64_t>(frame.begin(i, 0)));
+    data.phi = whitened(frame, W_);
+    if (!frame.theta.empty()) {
+      lines_.push_back(weighed_line(frame, std::move(data)));
+    } else {
+      for (std::size_t c = 0; c < frame.channels; ++c)
+        lines_.push_back(channel_line(frame, c, data));
+    }
+    std::map<std::string, Value> given = options.method_values;
+    if (method == "affpcl") {
+      given.emplace("guard", "full");
+      given.emplace("ratio", "none");
+      if (!frame.theta.empty()) given.emplace("objective", "known");
+    }
+    RunOptions run;
+    run.seed = options.frame.seed;
+    run.steps = lines_[0].rows->most_samples();
+    const StepSizes step = automatic_steps(*lines_[0].rows);
+    for (Line& line : lines_)
+      line.run = std::make_unique<Run>(*line.rows, with_baselines(method, given, step), run, team);
+  }
+
+  std::int64_t steps() const { return lines_[0].rows->most_samples(); }
+  std::size_t lines() const { return lines_.size(); }
+  const std::vector<StreamScore>& followers() const { return followers_; }
+
+  // Predicts every agent's row t, and learns from it.
+  void step(std::int64_t t, Team& team) {
+    const auto n = static_cast<std::int64_t>(followers_.size());
+    team.each(blocks_of(n), [&](std::int64_t b, int) {
+      const Lanes lanes = lanes_of(b, n);
+      for (int l = 0; l < lanes.count; ++l)
+        if (lines_[0].rows->present(lanes.first + l, t)) predict(lanes.first + l, t);
+    });
+    for (const Line& line : lines_) line.run->advance(t + 1);
+  }
+
+  // Coefficients of the frame's columns, in units of the target.
+  std::vector<double> coefficients(std::size_t line, Kind kind, std::int64_t agent) const {
+    return in_units(line,
+                    lines_[line].run->solution(static_cast<std::size_t>(kind), agent / kLanes),
+                    static_cast<int>(agent % kLanes), lines_[line].offset[at(agent)]);
+  }
+  std::vector<double> centre(std::size_t line) const {
+    const In xc = lines_[line].run->central_x(0);
+    return in_units(line, xc.p != nullptr ? xc : lines_[line].run->central_x(2), 0,
+                    mean(lines_[line].offset));
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  std::vector<double> in_units(std::size_t line, In x, int lane, double offset) const {
+    Vector v;
+    for (int r = 0; r < static_cast<int>(W_.cols()); ++r) v.push_back(x.at(r, lane));
+    Vector back = multiply(W_, v);
+    for (double& b : back) b *= lines_[line].scale;
+    back[0] += offset;
+    return back;
+  }
+
+  void predict(std::int64_t i, std::int64_t t) {
+    const std::size_t row = frame_.begin(at(i), 0) + at(t);
+    const double* phi = lines_[0].rows->phi(i, t);
+    std::array<RowLoss, 3> losses;
+    std::vector<double> predicted(lines_.size());
+    for (std::size_t m = 0; m < losses.size(); ++m) {
+      for (std::size_t k = 0; k < lines_.size(); ++k) {
+        const In x = lines_[k].run->solution(m, i / kLanes);
+        double sum = 0;
+        for (int r = 0; r < x.rows; ++r) sum += phi[r] * x.at(r, static_cast<int>(i % kLanes));
+        predicted[k] = lines_[k].offset[at(i)] + lines_[k].scale * sum;
+      }
+      losses[m] = row_loss(frame_, at(i), row, predicted);
+    }
+    followers_[at(i)].add(losses, frame_.wanted(at(i), row));
+  }
+
+  const Frame& frame_;
+  Matrix W_;
+  std::vector<Line> lines_;
+  std::vector<StreamScore> followers_;
+};
+
+Model make_model(const Frame& frame, const Stream& stream, const FitOptions& options,
+                 const std::string& method) {
+  const bool classify = !frame.encoding.classes.empty();
+  const auto error = [&](const Paired& losses) { return classify ? std::nan("") : losses.mean(); };
+  Model model = begin_model(frame, options, method);
+  Paired pooled;
+  for (const StreamScore& f : stream.followers()) {
+    const Paired p = f.losses[2].all();
+    pooled.n += p.n, pooled.s1 += p.s1;
+  }
+  for (std::size_t k = 0; k < stream.lines(); ++k) {
+    ChannelModel channel;
+    channel.centre.x = stream.centre(k);
+    channel.centre.s2 = error(pooled);
+    channel.pooled = stream.coefficients(k, Kind::kPooled, 0);
+    model.channels.push_back(std::move(channel));
+  }
+  for (std::size_t i = 0; i < frame.agents.size(); ++i) {
+    const StreamScore& f = stream.followers()[i];
+    AgentModel agent;
+    agent.name = frame.agents[i];
+    agent.rows = frame.agent_rows(i);
+    agent.kind = f.kind;
+    if (!frame.theta.empty())
+      agent.weights.assign(frame.theta.data() + i * frame.channels,
+                           frame.theta.data() + (i + 1) * frame.channels);
+    for (std::size_t k = 0; k < stream.lines(); ++k) {
+      LinearModel m;
+      m.x = stream.coefficients(k, f.kind, static_cast<std::int64_t>(i));
+      m.s2 = error(f.losses[static_cast<std::size_t>(f.kind)].all());
+      agent.channels.push_back(std::move(m));
+      agent.alone.push_back(stream.coefficients(k, Kind::kAlone, static_cast<std::int64_t>(i)));
+    }
+    model.agents.push_back(std::move(agent));
+  }
+  return model;
+}
+
+}  // namespace
+
+FitResult fit_stream(const Frame& frame, const FitOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  FitResult result;
+  result.threads = threads_or_all(options.threads);
+  const bool many = leaves_of(static_cast<std::int64_t>(frame.agents.size())) > 1;
+  const std::unique_ptr<Team> team =
+      many && result.threads > 1 ? thread_team(result.threads) : serial_team();
+  result.notes = frame.notes;
+  const bool weighs = !frame.theta.empty();
+  const std::string method = !options.method.empty() ? options.method
+                             : weighs                ? "affpcl"
+                                                     : "residual";
+  if (method == "affpcl" && !weighs)
+    result.notes.push_back(
+        "without outcome channels (--channels, --weights) AffPCL is learning alone: noise of an "
+        "agent's own labels cannot be pooled by an unbiased correction");
+  Stream stream(frame, method, options, *team);
+  std::int64_t t = 0;
+  for (; t < stream.steps() && !(options.stop != nullptr && *options.stop); ++t) {
+    stream.step(t, *team);
+    if (options.progress)
+      options.progress(static_cast<double>(t + 1) / static_cast<double>(stream.steps()));
+  }
+  result.model = make_model(frame, stream, options, method);
+  result.scored = t > 0;
+  result.complete = t == stream.steps();
+  if (!result.complete)
+    result.notes.push_back(
+        fmt::format("stopped after {} of at most {} rows of an agent", t, stream.steps()));
+  if (result.scored) judge_agents(frame, tallies(stream.followers()), result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace affpcl

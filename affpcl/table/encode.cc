@@ -1,0 +1,424 @@
+#include "affpcl/table/encode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/field.h"
+#include "affpcl/table/agent_sum.h"
+#include "affpcl/table/collectives.h"
+
+namespace affpcl {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+bool has(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::vector<std::string> outcomes(const FrameOptions& o) {
+  return o.channels.empty() ? std::vector{o.target} : o.channels;
+}
+
+bool is_text(const Column& c) { return c.type == Column::Type::kText; }
+
+bool is_blank(const Column& c, std::size_t row) {
+  return is_text(c) ? c.codes[row] < 0 : std::isnan(c.numbers[row]);
+}
+
+const std::string& text(const Column& c, std::size_t row) {
+  return c.levels[static_cast<std::size_t>(c.codes[row])];
+}
+
+std::vector<std::string> sorted_levels(const std::set<std::string>& found) {
+  std::vector<std::string> levels(found.begin(), found.end());
+  std::sort(levels.begin(), levels.end(), by_number);
+  return levels;
+}
+
+std::string plural(std::size_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 5); ++i)
+    all += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > 5) all += fmt::format(" and {} more", names.size() - 5);
+  return all;
+}
+
+// A text among numbers is a slip, not a category.
+void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
+  if (!is_text(c)) return;
+  std::vector<char> number(c.levels.size());
+  std::size_t numbers = 0, texts = 0, first = 0;
+  for (std::size_t l = 0; l < c.levels.size(); ++l)
+    number[l] = parse_number(c.levels[l]).has_value();
+  for (std::size_t r = 0; r < c.codes.size(); ++r) {
+    if (c.codes[r] < 0) continue;
+    if (number[static_cast<std::size_t>(c.codes[r])] != 0) {
+      ++numbers;
+    } else if (texts++ == 0) {
+      first = r;
+    }
+  }
+  const std::size_t all_numbers = added_up(processes, numbers),
+                    all_texts = added_up(processes, texts);
+  if (all_numbers <= all_texts) return;
+  together(processes, [&] {
+    if (texts > 0 || (all_texts == 0 && numbers > 0))
+      tables.refuse(first, c.name, text(c, first),
+                    fmt::format("is not a number, and the column has {} of those; correct it, "
+                                "blank it, or --exclude {}",
+                                all_numbers, c.name));
+  });
+}
+
+void refuse_text(const Tables& tables, const Column& c, Processes& processes,
+                 std::string_view why) {
+  if (!is_text(c)) return;
+  together(processes, [&] {
+    for (std::size_t r = 0; r < tables.rows; ++r)
+      if (c.codes[r] >= 0 && !parse_number(text(c, r)))
+        tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
+  });
+}
+
+// What any process has found.
+std::set<std::string> all_found(const std::set<std::string>& mine, Processes& processes) {
+  std::set<std::string> all;
+  for (const std::vector<std::string>& theirs : everybodys(processes, {mine.begin(), mine.end()}))
+    all.insert(theirs.begin(), theirs.end());
+  return all;
+}
+
+// The classes found go to the encoding, each row's to the result; -1 for rows that are not kept.
+std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
+                                         Processes& processes, const std::vector<char>& keep,
+                                         Encoding& encoding) {
+  std::vector<std::string> texts(is_text(c) ? 0 : tables.rows);
+  const auto value = [&](std::size_t r) -> const std::string& {
+    return is_text(c) ? text(c, r) : texts[r];
+  };
+  std::set<std::string> found;
+  for (std::size_t r = 0; r < tables.rows; ++r) {
+    if (keep[r] == 0) continue;
+    if (!is_text(c)) {
+      texts[r] = fmt::to_string(c.numbers[r]);
+      if (found.size() > kMostClasses) break;
+    }
+    found.insert(value(r));
+  }
+  found = all_found(found, processes);
+  const std::string& path = tables.parts[0].path;
+  if (found.size() > kMostClasses)
+    throw BadInput(
+        fmt::format("{}: the target '{}' has {}{} values, more than {} classes; is it a number to "
+                    "predict (--task regress)?",
+                    path, c.name, is_text(c) ? "" : "at least ",
+                    is_text(c) ? found.size() : kMostClasses + 1, kMostClasses));
+  encoding.classes = sorted_levels(found);
+  if (encoding.classes.size() < 2)
+    throw BadInput(
+        fmt::format("{}: the target '{}' is '{}' in every row; there is nothing to learn", path,
+                    c.name, encoding.classes.empty() ? "" : encoding.classes[0]));
+  std::map<std::string, std::int32_t> code;
+  for (std::size_t k = 0; k < encoding.classes.size(); ++k)
+    code[encoding.classes[k]] = static_cast<std::int32_t>(k);
+  std::vector<std::int32_t> classes(tables.rows, -1);
+  for (std::size_t r = 0; r < tables.rows; ++r)
+    if (keep[r] != 0) classes[r] = code[value(r)];
+  return classes;
+}
+
+// Which levels the rows in `order` have.
+std::vector<std::string> levels_used(const Column& c, const std::vector<std::size_t>& order,
+                                     Processes& processes) {
+  std::set<std::string> found;
+  for (std::size_t r : order)
+    if (c.codes[r] >= 0) found.insert(text(c, r));
+  return sorted_levels(all_found(found, processes));
+}
+
+// Puts `value` of the rows in `order` behind X.
+template <class Value>
+void add_column(std::vector<double>& X, const std::vector<std::size_t>& order, Value value) {
+  const std::size_t at = X.size();
+  X.resize(at + order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) X[at + k] = value(order[k]);
+}
+
+// The same of all numbers that column `c` becomes; returns how many columns of X these are.
+std::size_t encode_column(const Column& c, const std::vector<std::size_t>& order,
+                          Processes& processes, Source& source, std::vector<double>& X) {
+  if (!is_text(c)) {
+    add_column(X, order, [&](std::size_t r) { return c.numbers[r]; });
+    return 1;
+  }
+  source.levels = levels_used(c, order, processes);
+  for (std::size_t l = 1; l < source.levels.size(); ++l)
+    add_column(X, order, [&](std::size_t r) {
+      return c.codes[r] < 0 ? kNaN : text(c, r) == source.levels[l] ? 1.0 : 0.0;
+    });
+  return std::max<std::size_t>(source.levels.size(), 1) - 1;
+}
+
+}  // namespace
+
+bool by_number(const std::string& a, const std::string& b) {
+  const auto x = parse_number(a), y = parse_number(b);
+  if (x && y) return *x < *y;
+  return a < b;
+}
+
+std::size_t Encoding::dim() const {
+  std::size_t d = 1;
+  for (const Source& s : sources) d += s.width();
+  return d;
+}
+
+std::vector<std::string> Encoding::names() const {
+  std::vector<std::string> all = {"intercept"};
+  for (const Source& s : sources) {
+    if (s.levels.empty()) all.push_back(s.name);
+    for (std::size_t l = 1; l < s.levels.size(); ++l) all.push_back(s.name + "=" + s.levels[l]);
+  }
+  return all;
+}
+
+std::string Encoding::predicted() const {
+  if (outcomes.empty()) return target;
+  std::string text;
+  for (const std::string& name : outcomes) text += (text.empty() ? "" : " + ") + name;
+  return text;
+}
+
+Encoding begin_encoding(const std::vector<std::string>& files,
+                        const std::vector<std::string>& header, const FrameOptions& o) {
+  Encoding encoding;
+  encoding.missing = o.missing;
+  encoding.target = o.target;
+  encoding.outcomes = o.channels;
+  const auto check = [&](const std::string& name) {
+    if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
+  };
+  if (files.size() == 1 || !o.agent.empty() || names_agents(files[0]))
+    encoding.agent_column = agent_column(files[0], header, o.agent);
+  const char* const option = o.channels.empty() ? "target" : "channels";
+  const std::vector<std::string> predicted = outcomes(o);
+  for (const std::string& name : predicted) {
+    check(name);
+    if (name == encoding.agent_column)
+      throw BadInput(fmt::format("column '{}' cannot be both --agent and --{}", name, option));
+    if (std::count(predicted.begin(), predicted.end(), name) > 1)
+      throw BadInput(fmt::format("--channels names '{}' twice", name));
+  }
+  if (!o.time.empty()) check(o.time);
+  if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
+    throw BadInput(fmt::format("--time names '{}', which is {}", o.time,
+                               has(predicted, o.time) ? "what is predicted" : "the agent"));
+  const char* const role = o.channels.empty() ? "the target" : "a channel";
+  for (const std::string& name : o.features) {
+    check(name);
+    if (has(predicted, name) || name == encoding.agent_column)
+      throw BadInput(fmt::format("--features names '{}', which is {}", name,
+                                 has(predicted, name) ? role : "the agent"));
+  }
+  for (const std::string& name : o.exclude) {
+    check(name);
+    if (has(predicted, name))
+      throw BadInput(fmt::format("--exclude names '{}', which is {}", name, role));
+  }
+  return encoding;
+}
+
+TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& o,
+                            const Encoding& encoding) {
+  TableOptions needed;
+  if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
+  if (o.features.empty() && o.exclude.empty()) return needed;
+  for (const std::string& name : header) {
+    const bool always = has(outcomes(o), name) || name == encoding.agent_column || name == o.time;
+    const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
+    if (always || feature) needed.columns.push_back(name);
+  }
+  return needed;
+}
+
+Target encode_target(const Tables& tables, const FrameOptions& o, Processes& processes,
+                     Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes) {
+  Target target{.names = outcomes(o), .numbers = {}, .classes = {}};
+  const bool classify =
+      o.channels.empty() &&
+      (o.task == Task::kClassify || (o.task == Task::kAuto && is_text(*tables.find(o.target))));
+  std::size_t without = 0;
+  for (const std::string& name : target.names) {
+    const Column& c = *tables.find(name);
+    if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
+    if (o.task == Task::kRegress) refuse_text(tables, c, processes, "--task regress needs");
+    if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
+    together(processes, [&] {
+      for (std::size_t r = 0; r < tables.rows; ++r) {
+        if (!is_blank(c, r)) continue;
+        if (o.missing == Missing::kError)
+          tables.refuse(r, name, "",
+                        "is no target; fill it in, or leave such rows out with --missing drop");
+        without += keep[r] != 0;
+        keep[r] = 0;
+      }
+    });
+    if (!classify) target.numbers.push_back(&c.numbers);
+  }
+  without = added_up(processes, without);
+  if (without > 0)
+    notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
+  if (classify)
+    target.classes = encode_classes(tables, *tables.find(o.target), processes, keep, encoding);
+  return target;
+}
+
+std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Processes& processes,
+                                     const Encoding& encoding) {
+  std::vector<Column*> features;
+  for (Column& c : tables.columns) {
+    if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time) continue;
+    if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
+    refuse_slip(tables, c, processes);
+    if (is_text(c) && c.levels.size() > kMostLevels)
+      throw BadInput(
+          fmt::format("{}: column '{}' holds {} different texts, more than {}; leave it out with "
+                      "--exclude {}",
+                      tables.parts[0].path, c.name, c.levels.size(), kMostLevels, c.name));
+    features.push_back(&c);
+  }
+  return features;
+}
+
+void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
+                   Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes) {
+  std::size_t struck = 0;
+  const std::size_t rows = added_up(processes, tables.rows);
+  std::vector<std::string> filled;
+  for (const Column* c : features) {
+    // A column of blanks only is constant, and left out as such.
+    if (c->missing == 0 || static_cast<std::size_t>(c->missing) == rows) continue;
+    filled.push_back(c->name);
+    together(processes, [&] {
+      for (std::size_t r = 0; r < tables.rows; ++r) {
+        if (!is_blank(*c, r)) continue;
+        if (missing == Missing::kError)
+          tables.refuse(r, c->name, "",
+                        "is missing; --missing mean fills blanks with the column's mean, --missing "
+                        "drop leaves such rows out");
+        if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
+      }
+    });
+  }
+  struck = added_up(processes, struck);
+  if (missing == Missing::kMean && !filled.empty())
+    notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
+  if (struck > 0) notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
+}
+
+std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
+                                    const std::vector<std::size_t>& order, const AgentRows& rows,
+                                    Team& team, Encoding& encoding,
+                                    std::vector<std::string>& notes) {
+  std::size_t widest = 1;
+  for (const Column* c : features)
+    widest += is_text(*c) ? std::max<std::size_t>(c->levels.size(), 1) - 1 : 1;
+  std::vector<double> X;
+  X.reserve(widest * order.size());
+  X.assign(order.size(), 1.0);
+  std::vector<Source> sources;
+  std::vector<std::size_t> widths;  // columns of X that each becomes
+  std::vector<std::string> constant;
+  for (Column* c : features) {
+    sources.push_back({.name = c->name, .levels = {}, .mean = {}, .sd = {}});
+    widths.push_back(encode_column(*c, order, team.processes(), sources.back(), X));
+    std::vector<double>().swap(c->numbers);
+    std::vector<std::int32_t>().swap(c->codes);
+  }
+  const std::size_t width = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+  const std::vector<Scale> scales =
+      standardise({X.data() + order.size(), width * order.size()}, width, rows, team);
+  std::size_t kept = 1, at = 0;  // columns of X: what is constant is closed up
+  for (std::size_t s = 0; s < sources.size(); at += widths[s++]) {
+    const Scale* const scale = scales.data() + at;
+    if (std::none_of(scale, scale + widths[s], [](const Scale& c) { return c.varies(); })) {
+      constant.push_back(sources[s].name);
+      continue;
+    }
+    for (std::size_t c = 0; c < widths[s]; ++c) {
+      sources[s].mean.push_back(scale[c].mean);
+      sources[s].sd.push_back(scale[c].sd);
+    }
+    const auto column = [&](std::size_t c) {
+      return X.begin() + static_cast<std::ptrdiff_t>(c * order.size());
+    };
+    if (kept != at + 1) std::copy(column(at + 1), column(at + 1 + widths[s]), column(kept));
+    kept += widths[s];
+    encoding.sources.push_back(std::move(sources[s]));
+  }
+  X.resize(kept * order.size());
+  if (!constant.empty())
+    notes.push_back(fmt::format("left out, since constant: {}", listed(constant)));
+  if (encoding.sources.empty())
+    throw BadInput(fmt::format(
+        "{}: no feature is left beside target and agent{}", tables.parts[0].path,
+        constant.empty() ? "" : "; constant columns teach nothing: " + listed(constant)));
+  return X;
+}
+
+bool Scale::varies() const { return sd > 1e-12 * std::abs(mean) && std::isfinite(sd); }
+
+std::vector<Scale> standardise(std::span<double> values, std::size_t columns, const AgentRows& rows,
+                               Team& team) {
+  std::vector<double> known(columns);
+  std::vector<Scale> scales(columns);
+  AgentSum sum(2 * columns, rows.agents(), team);
+  const double* totals = sum([&](std::size_t i, double* out) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double* const column = values.data() + c * rows.count();
+      double total = 0, count = 0;
+      for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
+        if (!std::isnan(column[k])) total += column[k], ++count;
+      out[2 * c] += total;
+      out[2 * c + 1] += count;
+    }
+  });
+  for (std::size_t c = 0; c < columns; ++c) {
+    known[c] = totals[2 * c + 1];
+    if (known[c] > 0) scales[c].mean = totals[2 * c] / known[c];
+  }
+  totals = sum([&](std::size_t i, double* out) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double* const column = values.data() + c * rows.count();
+      const double mean = scales[c].mean;
+      double square = 0;
+      for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
+        if (!std::isnan(column[k])) square += (column[k] - mean) * (column[k] - mean);
+      out[c] += square;
+    }
+  });
+  for (std::size_t c = 0; c < columns; ++c)
+    if (known[c] > 0) scales[c].sd = std::sqrt(totals[c] / known[c]);
+  team.each(Leaves{0, static_cast<std::int64_t>(columns)}, [&](std::int64_t at, int) {
+    const Scale& scale = scales[static_cast<std::size_t>(at)];
+    double* const column = values.data() + static_cast<std::size_t>(at) * rows.count();
+    if (scale.varies())
+      for (std::size_t k = 0; k < rows.count(); ++k)
+        column[k] = std::isnan(column[k]) ? 0 : (column[k] - scale.mean) / scale.sd;
+  });
+  return scales;
+}
+
+}  // namespace affpcl

@@ -1,0 +1,310 @@
+#include "affpcl/table/frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/weights.h"
+#include "affpcl/random/streams.h"
+#include "affpcl/table/agent_sum.h"
+#include "affpcl/table/collectives.h"
+#include "affpcl/table/shared_tables.h"
+
+namespace affpcl {
+namespace {
+
+// Agents in the order of their names, those without a row left out.
+void settle_agents(RowAgents& agents, const std::vector<char>& keep, Processes& processes,
+                   Frame& frame) {
+  std::vector<double> count(agents.names.size());
+  for (std::size_t r = 0; r < keep.size(); ++r)
+    if (keep[r] != 0) ++count[static_cast<std::size_t>(agents.of_row[r])];
+  add_up(processes, count);
+  std::vector<std::size_t> order;
+  for (std::size_t a = 0; a < count.size(); ++a)
+    if (count[a] > 0) order.push_back(a);
+  if (order.empty())
+    throw BadInput(
+        fmt::format("{}: no row is left once those with blanks are left out", frame.files[0]));
+  if (const std::size_t gone = count.size() - order.size(); gone > 0)
+    frame.notes.push_back(
+        fmt::format("{} {} no row left", gone, gone == 1 ? "agent has" : "agents have"));
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return by_number(agents.names[a], agents.names[b]);
+  });
+  std::vector<std::int32_t> place(count.size(), -1);
+  for (std::size_t a : order) {
+    place[a] = static_cast<std::int32_t>(frame.agents.size());
+    frame.agents.push_back(agents.names[a]);
+  }
+  for (std::int32_t& a : agents.of_row) a = place[static_cast<std::size_t>(a)];
+}
+
+// Sends values of rows to the processes that own the rows' agents. There they are in the order in
+// which a process alone would have read them.
+class Delivery {
+ public:
+  Delivery(const std::vector<char>& keep, const RowAgents& agents, std::size_t count, Team& team)
+      : processes_(team.processes()), to_(static_cast<std::size_t>(processes_.count())) {
+    std::vector<std::vector<std::size_t>> for_rank(to_.size());
+    std::vector<std::size_t> owner(count);
+    for (std::size_t r = 0; r < to_.size(); ++r) {
+      const Leaves own = agents_in(team.own(agent_leaves(count), static_cast<int>(r)), count);
+      std::fill(owner.begin() + own.first, owner.begin() + own.last, r);
+    }
+    for (std::size_t r = 0; r < keep.size(); ++r)
+      if (keep[r] != 0) for_rank[owner[static_cast<std::size_t>(agents.of_row[r])]].push_back(r);
+    std::vector<double> sizes;
+    for (std::size_t r = 0; r < to_.size(); ++r) {
+      order_.insert(order_.end(), for_rank[r].begin(), for_rank[r].end());
+      sizes.push_back(static_cast<double>(to_[r] = for_rank[r].size()));
+    }
+    const std::vector<std::size_t> one(to_.size(), 1);
+    std::vector<double> from(to_.size());
+    processes_.exchange(sizes, one, one, from);
+    from_.assign(from.begin(), from.end());
+    mine_.reserve(order_.size());
+    theirs_.resize(rows());
+  }
+
+  std::size_t rows() const { return std::accumulate(from_.begin(), from_.end(), std::size_t{0}); }
+  // Room once taken is kept: a column freed and taken again would leave a hole in memory.
+  template <class T>
+  void operator()(std::vector<T>& values) {
+    mine_.clear();
+    for (std::size_t r : order_) mine_.push_back(static_cast<double>(values[r]));
+    processes_.exchange(mine_, to_, from_, theirs_);
+    values.assign(theirs_.begin(), theirs_.end());
+  }
+
+ private:
+  Processes& processes_;
+  std::vector<std::size_t> order_, to_, from_;  // rows by receiver; how many
+  std::vector<double> mine_, theirs_;           // one column on its way
+};
+
+// The kept rows of a process's own agents, whoever has read them.
+void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
+             RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
+  Delivery delivery(keep, agents, count, team);
+  for (Column* c : features)
+    c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
+  for (std::size_t c = 0; c < target.numbers.size(); ++c)
+    delivery(tables.find(target.names[c])->numbers);
+  if (target.numbers.empty()) delivery(target.classes);
+  delivery(agents.of_row);
+  tables.rows = delivery.rows();
+  keep.assign(tables.rows, 1);
+}
+
+// The kept rows, agent after agent, each agent's as they came, or by time.
+std::vector<std::size_t> by_agent(const std::vector<char>& keep, const RowAgents& agents,
+                                  const std::vector<double>& time) {
+  std::vector<std::size_t> rows;
+  for (std::size_t r = 0; r < keep.size(); ++r)
+    if (keep[r] != 0) rows.push_back(r);
+  std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    if (agents.of_row[a] != agents.of_row[b]) return agents.of_row[a] < agents.of_row[b];
+    return !time.empty() && time[a] < time[b];
+  });
+  return rows;
+}
+
+// When each row was: a number, or a text such as 2026-11-16 whose letters are in order.
+std::vector<double> row_times(const Tables& tables, const std::string& column) {
+  if (column.empty()) return {};
+  const Column& c = *tables.find(column);
+  std::vector<double> time = c.numbers;
+  if (c.type == Column::Type::kText) {
+    std::vector<std::size_t> order(c.levels.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return by_number(c.levels[a], c.levels[b]); });
+    std::vector<double> rank(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<double>(k);
+    for (std::int32_t code : c.codes)
+      time.push_back(code < 0 ? std::nan("") : rank[static_cast<std::size_t>(code)]);
+  }
+  for (std::size_t r = 0; r < time.size(); ++r)
+    if (std::isnan(time[r])) tables.refuse(r, column, "", "is no time, by which rows are ordered");
+  return time;
+}
+
+// The fold of each of one agent's rows: at random, but every class in every fold if it can be.
+std::vector<std::size_t> deal_folds(const std::size_t* rows, std::size_t count, std::size_t agent,
+                                    const Target& target, std::uint64_t seed) {
+  std::vector<double> draw(count);
+  for (std::size_t k = 0; k < count; ++k)
+    draw[k] = uniform({.seed = seed, .replicate = 0, .step = 0}, static_cast<std::int64_t>(agent),
+                      Purpose::kSample, static_cast<std::uint32_t>(k & 0x1FFFFFF));
+  const auto label = [&](std::size_t k) {
+    return target.classes.empty() ? 0 : target.classes[rows[k]];
+  };
+  std::vector<std::size_t> order(count), fold(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::int32_t ca = label(a), cb = label(b);
+    return ca != cb ? ca < cb : draw[a] != draw[b] ? draw[a] < draw[b] : a < b;
+  });
+  // Folds of all agents together stay even: each agent begins with another one.
+  for (std::size_t k = 0; k < count; ++k) fold[order[k]] = (k + agent) % kFolds;
+  return fold;
+}
+
+// Rows that come agent after agent are put fold after fold too; the frame learns where each begins.
+void arrange(std::vector<std::size_t>& rows, const RowAgents& agents, const Target& target,
+             std::uint64_t seed, RowOrder order, Frame& frame) {
+  frame.rows = rows.size();
+  for (std::size_t first = 0, i = 0; i < frame.agents.size(); ++i) {
+    std::size_t last = first;
+    while (last < rows.size() && static_cast<std::size_t>(agents.of_row[rows[last]]) == i) ++last;
+    const std::vector<std::size_t> fold =
+        order == RowOrder::kAsTheyCame
+            ? std::vector<std::size_t>(last - first)
+            : deal_folds(rows.data() + first, last - first, i, target, seed);
+    std::vector<std::size_t> dealt;
+    for (std::size_t f = 0; f < kFolds; ++f) {
+      frame.starts.push_back(first + dealt.size());
+      for (std::size_t k = first; k < last; ++k)
+        if (fold[k - first] == f) dealt.push_back(rows[k]);
+    }
+    std::copy(dealt.begin(), dealt.end(), rows.begin() + static_cast<std::ptrdiff_t>(first));
+    first = last;
+  }
+  frame.starts.push_back(rows.size());
+}
+
+// The targets of the rows, in their order, centred and scaled.
+void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
+                  const AgentRows& by_agent, Team& team, Frame& frame) {
+  const bool classify = target.numbers.empty();
+  frame.channels = classify ? frame.encoding.channels() : target.numbers.size();
+  if (classify)
+    for (std::size_t r : rows) frame.classes.push_back(target.classes[r]);
+  frame.Y.resize(frame.channels * rows.size());
+  for (std::size_t c = 0; c < frame.channels; ++c) {
+    double* const y = frame.Y.data() + c * rows.size();
+    const auto positive = static_cast<std::int32_t>(frame.channels == 1 ? 1 : c);
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
+  }
+  for (std::size_t c = 0;
+       const Scale& scale : standardise(frame.Y, frame.channels, by_agent, team)) {
+    if (!scale.varies())
+      throw BadInput(
+          fmt::format("{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
+                      std::isfinite(scale.sd)
+                          ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
+                          : "holds numbers whose squares are too large for a double"));
+    frame.y_mean.push_back(scale.mean);
+    frame.y_sd.push_back(scale.sd);
+    ++c;
+  }
+}
+
+}  // namespace
+
+Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
+
+Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
+  Processes& processes = team.processes();
+  std::vector<std::string> files, header;
+  Encoding encoding;
+  together(processes, [&] {
+    if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside);
+  });
+  from_the_first(processes, files);
+  from_the_first(processes, header);
+  together(processes, [&] { encoding = begin_encoding(files, header, o); });
+  Tables tables =
+      read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
+  return build_frame(std::move(tables), std::move(encoding), o, team, order);
+}
+
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& o) {
+  return build_frame(std::move(tables), std::move(encoding), o, *serial_team());
+}
+
+Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& team,
+                  RowOrder order) {
+  Processes& processes = team.processes();
+  Frame frame;
+  for (const auto& part : tables.parts) frame.files.push_back(part.path);
+  Encoding& encoding = frame.encoding = std::move(begun);
+  RowAgents agents;
+  together(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
+  std::vector<char> keep(tables.rows, 1);
+  Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
+  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
+  strike_blanks(tables, features, o.missing, processes, keep, frame.notes);
+
+  settle_agents(agents, keep, processes, frame);
+  if (processes.count() > 1)
+    deliver(tables, features, target, agents, keep, frame.agents.size(), team);
+  std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
+  arrange(rows, agents, target, o.seed, order, frame);
+  frame.all_rows = added_up(processes, frame.rows);
+  AgentRows agent_rows;
+  for (std::size_t i = 0; i <= frame.agents.size(); ++i)
+    agent_rows.first.push_back(frame.starts[i * kFolds]);
+  frame.X = encode_features(tables, features, rows, agent_rows, team, encoding, frame.notes);
+  frame.d = encoding.dim();
+  set_outcomes(target, rows, agent_rows, team, frame);
+  if (!o.weights.empty())
+    together(processes, [&] {
+      frame.theta =
+          read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
+                       o.channels, frame.agents, frame.files[0]);
+    });
+  return frame;
+}
+
+double Frame::wanted(std::size_t agent, std::size_t row) const {
+  if (theta.empty()) return y(0, row);
+  double sum = 0;
+  for (std::size_t c = 0; c < channels; ++c) sum += theta[agent * channels + c] * y(c, row);
+  return sum;
+}
+
+Matrix Frame::block(std::size_t from, std::size_t count) const {
+  Matrix part(d, count);
+  for (std::size_t j = 0; j < d; ++j)
+    std::copy_n(X.begin() + static_cast<std::ptrdiff_t>(j * rows + from), count,
+                part.row(j).begin());
+  return part;
+}
+
+Moments Frame::moments(std::size_t channel, int without, Team& team) const {
+  Moments m(agents.size(), d, own_agents(agents.size(), team));
+  team.each(own_agents(agents.size(), team), [&](std::int64_t agent, int) {
+    const auto i = static_cast<std::size_t>(agent);
+    const std::size_t held = m.at(i);
+    const MatrixSpan A(m.A.data() + held * d * d, d, d);
+    Vector b(d);
+    const auto add = [&](std::size_t from, std::size_t to) {
+      constexpr std::size_t kRows = 512;  // at a time: they stay in cache
+      for (; from < to; from += kRows) {
+        const std::size_t count = std::min(kRows, to - from);
+        const Matrix x = block(from, count);
+        const std::span y(Y.data() + channel * rows + from, count);
+        add_gram(1, x, A);
+        multiply(x, y, b);
+        for (std::size_t j = 0; j < d; ++j) m.b[held * d + j] += b[j];
+        m.yy[held] += squared_norm(y);
+        m.rows[held] += static_cast<double>(count);
+      }
+    };
+    if (without < 0) {
+      add(begin(i, 0), begin(i + 1, 0));
+    } else {
+      add(begin(i, 0), begin(i, without));
+      add(begin(i, without + 1), begin(i + 1, 0));
+    }
+  });
+  return m;
+}
+
+}  // namespace affpcl

@@ -1,0 +1,62 @@
+// The rows of the user's tables as a solver wants them: numbers, standardised, agent after agent,
+// fold after fold.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "affpcl/math/dense.h"
+#include "affpcl/runtime/team.h"
+#include "affpcl/table/encode.h"
+#include "affpcl/table/moments.h"
+
+namespace affpcl {
+
+inline constexpr int kFolds = 5;
+
+// How an agent's rows lie: dealt at random into folds, or as they came, all in the first fold. The
+// solver decides (fit.cc): a stream takes them as they came.
+enum class RowOrder { kInFolds, kAsTheyCame };
+
+struct Frame {
+  Encoding encoding;
+  std::vector<std::string> files, agents;
+  std::vector<std::string> notes;  // what was done that one should know, a sentence each
+  // Several processes may share the rows: each has those of its own agents (table/agent_sum.h), and
+  // everything else is the same for all.
+  std::size_t rows = 0, all_rows = 0;
+  std::size_t d = 0, channels = 1;
+  // Rows [begin(i, f), begin(i, f + 1)) are fold f of agent i.
+  std::vector<std::size_t> starts;
+  std::size_t begin(std::size_t agent, int fold) const {
+    return starts[agent * kFolds + static_cast<std::size_t>(fold)];
+  }
+  std::size_t agent_rows(std::size_t agent) const { return begin(agent + 1, 0) - begin(agent, 0); }
+  std::vector<double> X;              // [d][rows], standardised, X[0][.] = 1
+  std::vector<double> Y;              // [channels][rows], centred and scaled
+  std::vector<double> y_mean, y_sd;   // by channel
+  std::vector<std::int32_t> classes;  // by row, of a classification
+  std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
+
+  double y(std::size_t channel, std::size_t row) const {  // in units of the target
+    return y_mean[channel] + y_sd[channel] * Y[channel * rows + row];
+  }
+  // Of all channels where they are outcomes, else of the first: what an agent wants to know.
+  double wanted(std::size_t agent, std::size_t row) const;
+
+  // [d][count]: X of some rows, close together in memory.
+  Matrix block(std::size_t from, std::size_t count) const;
+  // X'X and so on of one channel, without one fold (-1: all rows).
+  Moments moments(std::size_t channel, int without, Team& team) const;
+};
+
+Frame build_frame(const FrameOptions& options);
+Frame build_frame(const FrameOptions& options, Team& team, RowOrder order = RowOrder::kInFolds);
+// Of tables that are at hand, such as a program's arrays; the encoding says which column is what.
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options);
+Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& options, Team& team,
+                  RowOrder order = RowOrder::kInFolds);
+
+}  // namespace affpcl

@@ -1,0 +1,155 @@
+#include "affpcl/table/shared_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <unordered_map>
+
+#include "affpcl/base/error.h"
+#include "affpcl/data/csv.h"
+#include "affpcl/data/csv_table.h"
+#include "affpcl/math/sum_tree.h"
+#include "affpcl/table/collectives.h"
+
+namespace affpcl {
+namespace {
+
+bool is_text(const Column& c) { return c.type == Column::Type::kText; }
+
+enum class How { kFirstReadsAll, kFiles, kParts };
+
+How how_to_share(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
+  if (!beside.empty()) return How::kFirstReadsAll;
+  if (files.size() > 1) return How::kFiles;
+  std::error_code error;
+  return std::filesystem::is_regular_file(files[0], error) && is_csv(files[0])
+             ? How::kParts
+             : How::kFirstReadsAll;
+}
+
+// Of a process that reads nothing.
+Tables no_rows_of(const std::vector<std::string>& files, const std::vector<std::string>& header,
+                  const TableOptions& options) {
+  Tables tables;
+  for (const std::string& path : files) {
+    tables.parts.push_back({.path = path, .rows = 0, .columns = {}, .line_breaks = {}});
+    tables.first.push_back(0);
+  }
+  for (const std::string& name : options.columns.empty() ? header : options.columns)
+    tables.columns.push_back({.name = name});
+  return tables;
+}
+
+// The levels of a column of texts, in the order in which they appear in the whole table.
+void share_levels(Column& c, Processes& processes) {
+  std::vector<std::string> all;
+  std::unordered_map<std::string, std::int32_t> code;
+  for (std::vector<std::string>& theirs : everybodys(processes, c.levels))
+    for (std::string& level : theirs)
+      if (code.emplace(level, static_cast<std::int32_t>(all.size())).second)
+        all.push_back(std::move(level));
+  std::vector<std::int32_t> place;
+  for (const std::string& level : c.levels) place.push_back(code[level]);
+  for (std::int32_t& k : c.codes)
+    if (k >= 0) k = place[static_cast<std::size_t>(k)];
+  c.levels = std::move(all);
+}
+
+}  // namespace
+
+CsvPart own_part(const std::string& path, Processes& processes) {
+  std::array<double, 3> whole{};  // where rows begin and end, and the first one's line
+  char separator = ',';
+  together(processes, [&] {
+    try {
+      CsvReader reader(path);
+      separator = reader.separator();
+      whole = {static_cast<double>(reader.position()), static_cast<double>(reader.size()),
+               static_cast<double>(reader.next_line())};
+    } catch (const BadInput& e) {
+      if (processes.first()) throw;
+      throw BadInput(fmt::format("rank {}: {}", processes.rank(), e.what()));
+    }
+  });
+  processes.spread(whole);
+  const auto begin = static_cast<std::int64_t>(whole[0]);
+  const std::int64_t bytes = static_cast<std::int64_t>(whole[1]) - begin;
+  const Leaves mine = share_of(bytes, processes.rank(), processes.count());
+  CsvPassage passage;
+  together(processes,
+           [&] { passage = csv_passage(path, separator, begin + mine.first, begin + mine.last); });
+  // Everybody's passages, one after another, up to the own one.
+  constexpr std::size_t kNumbers = kCsvStates + 1;
+  const auto ranks = static_cast<std::size_t>(processes.count());
+  std::vector<double> numbers, all(ranks * kNumbers);
+  for (CsvState s : passage.leaves) numbers.push_back(static_cast<double>(s));
+  numbers.push_back(static_cast<double>(passage.lines));
+  processes.share(numbers, std::vector<std::size_t>(ranks, kNumbers), all);
+  auto state = static_cast<std::size_t>(CsvState::kRecord);
+  auto line = static_cast<std::int64_t>(whole[2]);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(processes.rank()); ++r) {
+    line += static_cast<std::int64_t>(all[r * kNumbers + kCsvStates]);
+    state = static_cast<std::size_t>(all[r * kNumbers + state]);
+  }
+  const std::int64_t end = begin + mine.last, record = passage.record[state];
+  if (record < 0) return {.begin = end, .line = line, .end = end};
+  return {.begin = record, .line = line + passage.lines_before[state], .end = end};
+}
+
+Tables read_shared(const std::vector<std::string>& files, const std::vector<std::string>& header,
+                   const std::vector<std::string>& beside, const TableOptions& options,
+                   Processes& processes) {
+  if (processes.count() == 1) return read_tables(files, beside, options);
+  auto how = static_cast<double>(processes.first() ? how_to_share(files, beside) : How{});
+  processes.spread({&how, 1});
+  TablesShare share;
+  if (static_cast<How>(how) == How::kFiles) {
+    const Leaves run =
+        share_of(static_cast<std::int64_t>(files.size()), processes.rank(), processes.count());
+    share.first = static_cast<std::size_t>(run.first);
+    share.last = static_cast<std::size_t>(run.last);
+  } else if (static_cast<How>(how) == How::kParts) {
+    share.part = own_part(files[0], processes);
+  } else if (!processes.first()) {
+    share.last = 0;
+  }
+  Tables tables;
+  together(processes, [&] {
+    tables = share.first < share.last ? read_tables(files, beside, options, share)
+                                      : no_rows_of(files, header, options);
+  });
+  if (added_up(processes, tables.rows) == 0) throw BadInput(no_rows(files[0]));
+
+  std::vector<double> counts;
+  for (const Column& c : tables.columns) counts.push_back(is_text(c) ? 1 : 0);
+  add_up(processes, counts);
+  TableOptions again;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    Column& column = tables.columns[c];
+    if (counts[c] == 0 || is_text(column)) continue;
+    if (share.part) {  // what its numbers look like is in the file alone
+      again.columns.push_back(column.name);
+    } else {
+      make_text(column);
+    }
+  }
+  again.text = again.columns;
+  together(processes, [&] {
+    if (again.columns.empty()) return;
+    for (Column& c : read_tables(files, {}, again, share).columns)
+      *tables.find(c.name) = std::move(c);
+  });
+  counts.clear();
+  for (Column& c : tables.columns) {
+    if (is_text(c)) share_levels(c, processes);
+    counts.push_back(static_cast<double>(c.missing));
+  }
+  add_up(processes, counts);
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    tables.columns[c].missing = static_cast<std::int64_t>(counts[c]);
+  return tables;
+}
+
+}  // namespace affpcl

@@ -1,0 +1,117 @@
+#include "cli/table_affinity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+namespace affpcl::cli {
+namespace {
+
+constexpr std::size_t kShown = 12;  // agents, half from each end
+constexpr std::size_t kPairs = 5;   // that look most, and least, alike
+
+std::string text(const Estimate& e) {
+  return std::isfinite(e.mean) ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", e.mean, e.lo, e.hi) : "-";
+}
+
+// Of a lower bound on what is at least 0.
+std::string bound(Estimate e) {
+  for (double* v : {&e.mean, &e.lo, &e.hi})
+    if (*v < 0) *v = 0;
+  return text(e);
+}
+
+std::string shortened(const std::string& name) { return name.substr(0, 24); }
+
+void print_agents(const PilotResult& r) {
+  std::vector<std::size_t> order(r.agents.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return r.agents[a].loss.mean < r.agents[b].loss.mean;
+  });
+  std::size_t width = 5;
+  for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
+  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {:<22} {:<22} {:<22}\n", "agent", width, "rows",
+             "pilot", "TV to all, at least", "delta_cen", "lambda", "excess, of alone",
+             "loss, of alone");
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (order.size() > kShown && k == kShown / 2) {
+      fmt::print("  … {} more, in affinity.csv (--out)\n", order.size() - kShown);
+      k = order.size() - kShown / 2;
+    }
+    const std::size_t i = order[k];
+    const AgentPilot& a = r.agents[i];
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {:<22} {:<22} {:<22} {}{}\n",
+               shortened(r.names[i]), width, a.rows, a.used, bound(a.environment),
+               text(a.delta_cen), text(a.lambda), text(a.excess), text(a.loss),
+               r.agents.size() > 1 ? to_text(a.prospect) : "",
+               a.widened > 1 ? "; unlike the others" : "");
+  }
+}
+
+// A pair of agents and how well they can be told apart.
+struct Pair {
+  double distance;
+  std::size_t a, b;
+};
+
+void print_pairs(const PilotResult& r) {
+  const std::size_t n = r.names.size();
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i + 1; j < n; ++j) pairs.push_back({r.distance[i * n + j], i, j});
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.distance < b.distance; });
+  const std::size_t shown = std::min(kPairs, pairs.size() / 2);
+  const auto line = [&](const char* what, std::size_t from, std::size_t to) {
+    fmt::print("  {}:", what);
+    for (std::size_t k = from; k < to; ++k)
+      fmt::print("{} {} and {} ({:.2f})", k == from ? "" : ",", shortened(r.names[pairs[k].a]),
+                 shortened(r.names[pairs[k].b]), pairs[k].distance);
+    fmt::print("\n");
+  };
+  line("most alike", 0, shown);
+  line("least alike", pairs.size() - shown, pairs.size());
+}
+
+void print_matrix(const PilotResult& r) {
+  const std::size_t n = r.names.size();
+  for (std::size_t i : r.order) {
+    fmt::print("  {:<24}", shortened(r.names[i]));
+    for (std::size_t j : r.order) fmt::print(" {:>5.2f}", r.distance[i * n + j]);
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+void print_pilot(const PilotResult& r) {
+  fmt::print("{} agents, {} of {} rows, {} columns; target '{}'\n", r.agents.size(), r.used, r.rows,
+             r.encoding.dim() - 1, r.encoding.target);
+  for (const std::string& note : r.notes) fmt::print("  note: {}\n", note);
+  const auto line = [](const char* name, const Estimate& e, const char* doc) {
+    fmt::print("  {:<12} {:<24} {}\n", name, bound(e), doc);
+  };
+  line("delta_env", r.delta_env, "largest distance of two agents' columns: a lower bound");
+  line("delta_obj", r.delta_obj, "largest distance of two agents' coefficients");
+  line("noise", r.noise_share, "share of the target's variance that no column explains");
+  if (r.agents.size() > 1)
+    fmt::print(
+        "who should gain from the others: {} should gain, {} about even, {} should learn alone\n",
+        r.gain, r.even, r.loss);
+  print_agents(r);
+  if (r.order.size() > 1) {
+    fmt::print(
+        "who looks alike (differences in units of their standard error; above 2 is clear)\n");
+    if (r.order.size() <= kShown) print_matrix(r);
+    if (r.order.size() > kShown) print_pairs(r);
+  }
+  fmt::print(
+      "expected errors on new rows, learnt from all rows together, over those of learning alone: "
+      "beyond the noise (excess) and with it (loss)\n");
+}
+
+}  // namespace affpcl::cli
