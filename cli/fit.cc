@@ -110,7 +110,7 @@ void print_result(const FitResult& r, const Style& style) {
                         : "regression",
              m.encoding.predicted(),
              exact ? "spread of the agents: " + spreads(m) : "in one pass by " + m.method);
-  for (const std::string& note : r.notes) fmt::print("  note: {}\n", note);
+  for (const std::string& note : r.notes) fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   if (!r.scored) {
     fmt::print("not scored\n");
     return;

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     if (verb != nullptr && (first || verb->many_processes)) return verb->action(*verb);
     if (first) std::fputs(text.c_str(), stdout);
   } catch (const affpcl::BadInput& e) {
-    return fail(e.what(), kBadInput);
+    return fail(e.sentence(affpcl::OptionStyle::kCommandLine), kBadInput);
   } catch (const std::bad_alloc&) {
     return fail("there is not enough memory for this run", kFailed);
   } catch (const std::exception& e) {

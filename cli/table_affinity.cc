@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string>
 
+#include "affpcl/base/error.h"
+
 namespace affpcl::cli {
 namespace {
 
@@ -91,7 +93,8 @@ void print_matrix(const PilotResult& r) {
 void print_pilot(const PilotResult& r) {
   fmt::print("{} agents, {} of {} rows, {} columns; target '{}'\n", r.agents.size(), r.used, r.rows,
              r.encoding.dim() - 1, r.encoding.target);
-  for (const std::string& note : r.notes) fmt::print("  note: {}\n", note);
+  for (const std::string& note : r.notes) 
+    fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   const auto line = [](const char* name, const Estimate& e, const char* doc) {
     fmt::print("  {:<12} {:<24} {}\n", name, bound(e), doc);
   };

@@ -51,6 +51,9 @@ LOUD = [(re.compile(pattern), what) for pattern, what in (
     (r"(?<![\w.>:])(?:std::|::)?(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\(", "ends the process"),
 )]
 
+# The library names options by key; the command line spells them (affpcl/base/error.h).
+OPTION = re.compile(r"""(?<![-\w])--[a-z]""")
+
 TOKEN = re.compile(r"""
     //[^\n]* | /\*.*?\*/                                  # comments
   | R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"                        # raw strings
@@ -75,6 +78,14 @@ def blank(text, strings):
             return " " + lines
         return '""' + lines if strings else token
     return TOKEN.sub(gap, text)
+
+
+def options_named(text):
+    """(option, line) of every option of the command line that a string of text names."""
+    for token in TOKEN.finditer(text):
+        if not token.group().startswith(("//", "/*")):
+            for match in OPTION.finditer(token.group()):
+                yield match.group(), line_of(text, token.start() + match.start())
 
 
 def line_of(text, at):
@@ -182,6 +193,8 @@ def check(root):
             if why:
                 found.append(f"{path}:{line_of(text, match.start(1))}: {why}")
         if not re.search(r"_(test|bench)\.(cc|h)$", path):
+            found += [f"{path}:{line}: names {option}..., an option of the command line; write its key: `key`"
+                      for option, line in options_named(source)]
             text = blank(source, strings=True)
             for pattern, what in LOUD:
                 for match in pattern.finditer(text):
@@ -208,6 +221,7 @@ def self_test():
         "affpcl/math/a_test.cc": '#include <gtest/gtest.h>\n#include "tests/source_dir.h"\n#include <iostream>\n'
                                  "void f() { std::cout << 1; }\n",
         "affpcl/math/a_bench.cc": "#include <benchmark/benchmark.h>\n",
+        "affpcl/math/key.cc": "// --force\nauto s = f(\"`force`, a-- and x--y, 1 -- 2\", --i);\n",
         "affpcl/base/json.cc": '#include "affpcl/base/json.h"\n#include <nlohmann/json.hpp>\n',
         "cli/c.cc": '#include "affpcl/base/json.h"\n// #include <nlohmann/json.hpp>\n#include <fmt/format.h>\n',
         "cli/options.cc": '#include "cli/options.h"\n#include <CLI/CLI.hpp>\n',
@@ -249,6 +263,7 @@ def self_test():
         **{path: "#include <CLI/CLI.hpp>\n" for path in ("cli/verbs.h", "cli/main.cc", "cli/options.h", "affpcl/study/cli.h")},
         "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",
         "affpcl/fit/solve.cc": "#include <Eigen/Dense>\n",
+        "affpcl/math/options.cc": 'auto s = f("a-- b, --force an option");\n',
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
     }
     with tempfile.TemporaryDirectory() as root:

@@ -524,7 +524,7 @@ const char* to_text(Prospect prospect) {
 std::vector<std::vector<std::size_t>> pilot_rows(const Frame& frame, const PilotOptions& options) {
   if (!(options.share > 0 && options.share <= 1))
     throw BadInput(
-        fmt::format("--pilot {}: the share must be above 0 and at most 1", options.share));
+        fmt::format("`pilot {}`: the share must be above 0 and at most 1", options.share));
   std::vector<std::vector<std::size_t>> rows(frame.agents.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t first = frame.begin(i, 0), all = frame.agent_rows(i);

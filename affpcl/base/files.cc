@@ -80,11 +80,11 @@ ResultFolder::ResultFolder(const std::string& path, bool force)
   if (fs::exists(path_, error)) {
     if (!force_)
       throw BadInput(fmt::format(
-          "{} exists already; choose another --out, or replace it with --force", path_));
+          "{} exists already; choose another `out`, or replace it with `force`", path_));
     if (!fs::is_directory(path_) ||
         (!fs::is_empty(path_) && !fs::exists(fs::path(path_) / "summary.json")))
       throw BadInput(fmt::format(
-          "{} exists and is not a result folder; --force replaces only result folders", path_));
+          "{} exists and is not a result folder; `force` replaces only result folders", path_));
   }
   for (fs::path parent = fs::absolute(path_).parent_path(); !fs::exists(parent, error);
        parent = parent.parent_path())

@@ -65,7 +65,7 @@ void append(Tables& all, DataTable& table) {
     Column* const mine = all.find(other.name);
     if (mine == nullptr)
       throw BadInput(
-          fmt::format("{} has a column '{}' that {} has not; --exclude it or add it there",
+          fmt::format("{} has a column '{}' that {} has not; leave it out with `exclude`, or add it there",
                       table.path, other.name, first));
     append(*mine, std::move(other));
   }
@@ -112,7 +112,7 @@ RowAgents agents_by_file(const Tables& tables) {
     const auto [other, is_new] = seen.emplace(agents.names[t], path);
     if (!is_new)
       throw BadInput(
-          fmt::format("{} and {} would both be the agent '{}'; --agent COLUMN tells them apart",
+          fmt::format("{} and {} would both be the agent '{}'; `agent` names a column that tells them apart",
                       other->second, path, agents.names[t]));
     agents.of_row.insert(agents.of_row.end(), static_cast<std::size_t>(tables.parts[t].rows),
                          static_cast<std::int32_t>(t));
@@ -152,7 +152,7 @@ std::string agent_column(const std::string& path, const std::vector<std::string>
   for (const char* name : {"agent", "site"})
     if (has(name)) return name;
   throw BadInput(lacks_column(path, "agent", header) +
-                 ": --agent COLUMN names the one that says whose row it is");
+                 "; `agent` names the one that holds each row's agent");
 }
 
 Column* Tables::find(std::string_view name) {

@@ -19,12 +19,13 @@ RowOrder row_order(const FitOptions& options) {
 
 void refuse_weighing(const FrameOptions& o) {
   if (o.channels.size() == 1)
-    throw BadInput(fmt::format("--channels names one column, '{}'; weighing needs two or more",
-                               o.channels[0]));
+    throw BadInput({.option = "channels",
+                    .what = fmt::format("names one column, '{}'", o.channels[0]),
+                    .remedy = "weighing needs two or more"});
   if (o.channels.empty() == !o.weights.empty())
     throw BadInput(o.weights.empty()
-                       ? "--channels needs --weights FILE, each agent's weights of them"
-                       : "--weights needs --channels, the columns that are weighed");
+                       ? "`channels` needs `weights`, a file with each agent's weights of them"
+                       : "`weights` needs `channels`, the columns that are weighed");
 }
 
 FitResult solve(const Frame& frame, const FitOptions& options) {

@@ -264,7 +264,7 @@ class Predictor {
       row_[s] = value(e_.sources[s], *sources_[s], r);
     const std::int64_t missing = rows_.encode(row_, x_, [&](const Source& source) {
       tables_.refuse(r, source.name, "",
-                     "is missing, and the model was fitted with --missing error");
+                     "is missing, and the model was fitted with `missing error`");
     });
     if (missing > 0 && e_.missing == Missing::kDrop) {
       ++out_.blank;

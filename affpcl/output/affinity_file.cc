@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/output/fit_json-inl.h"
 
@@ -39,7 +40,7 @@ std::string pilot_summary_json(const PilotResult& r, const PilotSource& source) 
       {"rows", r.rows},
       {"pilot_rows", r.used},
       {"columns", r.encoding.dim() - 1},
-      {"notes", r.notes},
+      {"notes", spell_options(r.notes, OptionStyle::kKey)},
       {"spread", std::move(spreads)},
       {"delta_env", to_json(r.delta_env)},
       {"delta_obj", to_json(r.delta_obj)},

@@ -102,7 +102,7 @@ Json whole_json(const std::string& text, const std::string& path) {
     if (text.find(kFormat) != std::string::npos)
       throw BadInput(fmt::format("{} is damaged ({}); fit it again", path, e.what()));
     throw BadInput(
-        fmt::format("{} is not a model: it is no JSON file ({}); affpcl fit --out DIR writes one",
+        fmt::format("{} is not a model: it is no JSON file ({}); a fit writes one",
                     path, e.what()));
   }
 }
@@ -311,7 +311,7 @@ std::string fit_summary_json(const FitResult& result) {
            {"headline", headline(result)},
            {"rows", model.rows},
            {"columns", model.encoding.dim() - 1},
-           {"notes", result.notes}};
+           {"notes", spell_options(result.notes, OptionStyle::kKey)}};
   all["manifest"]["ranks"] = result.ranks;
   if (result.ranks > 1)
     all["manifest"]["communication"] = {{"bytes_sent", result.bytes_sent},

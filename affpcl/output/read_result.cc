@@ -100,7 +100,7 @@ ResultFiles read_result(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(dir, error))
     throw BadInput(
-        fmt::format("{} is not a folder; affpcl run, reproduce and fit write one (--out)", folder));
+        fmt::format("{} is not a folder; run, reproduce and fit write one (`out`)", folder));
   const fs::path path = dir / "summary.json";
   if (!fs::exists(path, error))
     throw BadInput(fmt::format("{} is not a result folder: it has no summary.json", folder));

@@ -267,7 +267,7 @@ FitResult fit_stream(const Frame& frame, const FitOptions& options) {
                                                      : "residual";
   if (method == "affpcl" && !weighs)
     result.notes.push_back(
-        "without outcome channels (--channels, --weights) AffPCL is learning alone: noise of an "
+        "without outcome channels (`channels`, `weights`) AffPCL is learning alone: noise of an "
         "agent's own labels cannot be pooled by an unbiased correction");
   Stream stream(frame, method, options, *team);
   std::int64_t t = 0;

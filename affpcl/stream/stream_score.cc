@@ -6,7 +6,7 @@ namespace {
 RunMethod make(const std::string& kind, const std::map<std::string, Value>& given,
                const StepSizes& step) {
   const MethodKind& k = method_kind(kind);
-  return {kind, k.make(Values(k.params, given, "--method " + kind)), 1, 1, step};
+  return {kind, k.make(Values(k.params, given, "`method " + kind + "`")), 1, 1, step};
 }
 
 }  // namespace

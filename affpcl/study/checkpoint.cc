@@ -174,7 +174,7 @@ Checkpoints::Checkpoints(std::string folder, const Study& study, bool resume)
   const std::vector<std::int64_t> found = numbers();
   if (!found.empty() && !resume)
     throw BadInput(fmt::format(
-        "{} holds checkpoints already; go on from them with --resume, or choose another folder",
+        "{} holds checkpoints already; go on from them with `resume`, or choose another folder",
         folder_));
   if (!made && found.empty() && !fs::is_empty(folder_))
     throw BadInput(

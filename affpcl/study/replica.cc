@@ -21,7 +21,7 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
             .step = step_sizes(spec, m, problem),
             .last = m.last};
   } catch (const BadInput& e) {
-    throw BadInput(fmt::format("method '{}': {}", m.name, e.what()));
+    throw BadInput(fmt::format("method '{}': {}", m.name, e.marked()));
   }
 }
 

@@ -450,7 +450,7 @@ Study read_study(const std::string& text, const std::string& name,
   for (const std::string& set : overrides) {
     const auto equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw BadInput(fmt::format("--set {} is not of the form key=value", set));
+      throw BadInput(fmt::format("`set {}` is not of the form key=value", set));
     const std::string key = set.substr(0, equals), raw = set.substr(equals + 1);
     toml::table value;
     try {

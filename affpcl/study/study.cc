@@ -83,7 +83,7 @@ class Runner {
     if (!options_.trace.empty()) {
       if (processes_.count() > 1)
         throw BadInput(
-            "--trace follows a small run, which one process does best: leave mpirun out");
+            "`trace` follows a small run, which one process does best: leave mpirun out");
       trace_ = std::make_unique<Trace>(study_, options_.trace);
     }
     if (!options_.checkpoint.empty() && processes_.first())
@@ -355,7 +355,7 @@ class Runner {
     try {
       return f();
     } catch (const BadInput& e) {
-      throw BadInput(fmt::format("{}: {}", study_.name, e.what()));
+      throw BadInput(fmt::format("{}: {}", study_.name, e.marked()));
     }
   }
 

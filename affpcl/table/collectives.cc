@@ -53,7 +53,7 @@ void together(Processes& all, FunctionRef<void()> work) {
   try {
     work();
   } catch (const BadInput& e) {
-    refused.emplace_back(e.what());
+    refused.emplace_back(e.marked());
   }
   if (!all.any(!refused.empty())) return;
   for (const std::vector<std::string>& theirs : everybodys(all, refused))

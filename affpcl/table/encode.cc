@@ -77,7 +77,7 @@ void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
     if (texts > 0 || (all_texts == 0 && numbers > 0))
       tables.refuse(first, c.name, text(c, first),
                     fmt::format("is not a number, and the column has {} of those; correct it, "
-                                "blank it, or --exclude {}",
+                                "blank it, or leave it out with `exclude {}`",
                                 all_numbers, c.name));
   });
 }
@@ -122,7 +122,7 @@ std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
   if (found.size() > kMostClasses)
     throw BadInput(
         fmt::format("{}: the target '{}' has {}{} values, more than {} classes; is it a number to "
-                    "predict (--task regress)?",
+                    "predict (`task regress`)?",
                     path, c.name, is_text(c) ? "" : "at least ",
                     is_text(c) ? found.size() : kMostClasses + 1, kMostClasses));
   encoding.classes = sorted_levels(found);
@@ -217,25 +217,25 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   for (const std::string& name : predicted) {
     check(name);
     if (name == encoding.agent_column)
-      throw BadInput(fmt::format("column '{}' cannot be both --agent and --{}", name, option));
+      throw BadInput(fmt::format("column '{}' cannot be both `agent` and `{}`", name, option));
     if (std::count(predicted.begin(), predicted.end(), name) > 1)
-      throw BadInput(fmt::format("--channels names '{}' twice", name));
+      throw BadInput(fmt::format("`channels` names '{}' twice", name));
   }
   if (!o.time.empty()) check(o.time);
   if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
-    throw BadInput(fmt::format("--time names '{}', which is {}", o.time,
+    throw BadInput(fmt::format("`time` names '{}', which is {}", o.time,
                                has(predicted, o.time) ? "what is predicted" : "the agent"));
   const char* const role = o.channels.empty() ? "the target" : "a channel";
   for (const std::string& name : o.features) {
     check(name);
     if (has(predicted, name) || name == encoding.agent_column)
-      throw BadInput(fmt::format("--features names '{}', which is {}", name,
+      throw BadInput(fmt::format("`features` names '{}', which is {}", name,
                                  has(predicted, name) ? role : "the agent"));
   }
   for (const std::string& name : o.exclude) {
     check(name);
     if (has(predicted, name))
-      throw BadInput(fmt::format("--exclude names '{}', which is {}", name, role));
+      throw BadInput(fmt::format("`exclude` names '{}', which is {}", name, role));
   }
   return encoding;
 }
@@ -263,14 +263,14 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
   for (const std::string& name : target.names) {
     const Column& c = *tables.find(name);
     if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
-    if (o.task == Task::kRegress) refuse_text(tables, c, processes, "--task regress needs");
+    if (o.task == Task::kRegress) refuse_text(tables, c, processes, "`task regress` needs");
     if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
     together(processes, [&] {
       for (std::size_t r = 0; r < tables.rows; ++r) {
         if (!is_blank(c, r)) continue;
         if (o.missing == Missing::kError)
           tables.refuse(r, name, "",
-                        "is no target; fill it in, or leave such rows out with --missing drop");
+                        "is no target; fill it in, or leave such rows out with `missing drop`");
         without += keep[r] != 0;
         keep[r] = 0;
       }
@@ -295,7 +295,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     if (is_text(c) && c.levels.size() > kMostLevels)
       throw BadInput(
           fmt::format("{}: column '{}' holds {} different texts, more than {}; leave it out with "
-                      "--exclude {}",
+                      "`exclude {}`",
                       tables.parts[0].path, c.name, c.levels.size(), kMostLevels, c.name));
     features.push_back(&c);
   }
@@ -316,8 +316,8 @@ void strike_blanks(const Tables& tables, const std::vector<Column*>& features, M
         if (!is_blank(*c, r)) continue;
         if (missing == Missing::kError)
           tables.refuse(r, c->name, "",
-                        "is missing; --missing mean fills blanks with the column's mean, --missing "
-                        "drop leaves such rows out");
+                        "is missing; `missing mean` fills blanks with the column's mean, `missing drop` "
+                        "leaves such rows out");
         if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
       }
     });

@@ -70,7 +70,7 @@ CsvPart own_part(const std::string& path, Processes& processes) {
                static_cast<double>(reader.next_line())};
     } catch (const BadInput& e) {
       if (processes.first()) throw;
-      throw BadInput(fmt::format("rank {}: {}", processes.rank(), e.what()));
+      throw BadInput(fmt::format("rank {}: {}", processes.rank(), e.marked()));
     }
   });
   processes.spread(whole);

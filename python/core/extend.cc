@@ -449,7 +449,7 @@ class Replicate {
     try {
       replica_ = make_replica(spec, number, *team_);
     } catch (const BadInput& e) {
-      throw BadInput(fmt::format("{}: {}", name, e.what()));
+      throw BadInput(fmt::format("{}: {}", name, e.marked()));
     }
   }
 

@@ -410,7 +410,9 @@ void bind_fit(nb::module_& m) {
   bind_model(m);
   nb::class_<FitResult>(m, "FitResult", "A model, and what learning together gained each agent.")
       .def_prop_ro("model", [](const FitResult& r) { return r.model; })
-      .def_ro("notes", &FitResult::notes)
+      .def_prop_ro("notes", [](const FitResult& r) {
+            return spell_options(r.notes, OptionStyle::kPython);
+          })
       .def_ro("scored", &FitResult::scored)
       .def_ro("seconds", &FitResult::seconds)
       .def_ro("threads", &FitResult::threads)

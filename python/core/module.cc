@@ -80,7 +80,7 @@ NB_MODULE(_core, m) {
     try {
       std::rethrow_exception(p);
     } catch (const BadInput& e) {
-      PyErr_SetString(PyExc_ValueError, e.what());
+      PyErr_SetString(PyExc_ValueError, e.sentence(OptionStyle::kPython).c_str());
     } catch (const Failure& e) {
       PyErr_SetString(PyExc_RuntimeError, e.what());
     }
