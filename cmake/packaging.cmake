@@ -3,18 +3,18 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/affpcl)
 
-install(TARGETS affpcl EXPORT affpcl-targets)
+# What a program can include: affpcl/affpcl.h and what that needs. tests/layers.py checks that the list is closed.
+file(STRINGS cmake/public_headers.txt public_headers REGEX "^affpcl/")
+target_sources(affpcl PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} ${generated_dir}
+  FILES ${public_headers} ${generated_dir}/affpcl/version.h)
+install(TARGETS affpcl EXPORT affpcl-targets FILE_SET HEADERS)
 if(TARGET affpcl_mpi)
-  install(TARGETS affpcl_mpi EXPORT affpcl-targets)
-else()
-  set(without_mpi PATTERN "mpi" EXCLUDE)  # a header whose functions are in no library
+  target_sources(affpcl_mpi PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES affpcl/runtime/mpi/mpi.h)
+  install(TARGETS affpcl_mpi EXPORT affpcl-targets FILE_SET HEADERS)
 endif()
 if(AFFPCL_CLI)
   install(TARGETS affpcl_cli)
 endif()
-install(DIRECTORY affpcl/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/affpcl
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "*-inl.h" EXCLUDE ${without_mpi})
-install(FILES ${generated_dir}/affpcl/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/affpcl)
 
 install(EXPORT affpcl-targets NAMESPACE affpcl:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/affpcl-config.cmake.in affpcl-config.cmake INSTALL_DESTINATION ${package_dir}

@@ -1,5 +1,5 @@
 # The tests: one GoogleTest binary, files of pytest, and scripts. Adding a file is enough: all lists are globs.
-#   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/**/*.cc   -> affpcl_tests
+#   affpcl/**/*_test.cc, tests/**/*_test.cc, examples/*_test.cc and what they try   -> affpcl_tests
 #   report/test/run.mjs     pages in a browser, where the page was built
 #   tests/cli/test_*.py     pytest, on the program that AFFPCL_PROGRAM names; _*.py are helpers
 #   python/tests/test_*.py  pytest, on the Python package as the build made it
@@ -7,6 +7,8 @@ enable_testing()
 include(GoogleTest)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS affpcl/*_test.cc tests/*_test.cc examples/*.cc)
+# Programs: tests/install builds them against the installed library.
+list(FILTER test_sources EXCLUDE REGEX "/examples/(fit_arrays|run_study|own_method)\\.cc$")
 configure_file(cmake/source_dir.cc.in ${generated_dir}/tests/source_dir.cc @ONLY)
 
 add_executable(affpcl_tests ${test_sources} ${generated_dir}/tests/source_dir.cc)

@@ -161,6 +161,27 @@ def check_classes(root):
     return found
 
 
+def check_public_headers(root):
+    """Headers that are installed but include ones that are not, or that are not there, as 'path:line: why'."""
+    listed = root / "cmake/public_headers.txt"
+    if not listed.exists():
+        return []
+    public = {line: number for number, line in enumerate(listed.read_text(encoding="utf-8").splitlines(), 1)
+              if line.startswith("affpcl/")}
+    found = []
+    for path, number in public.items():
+        file = root / path
+        if not file.exists():
+            found.append(f"cmake/public_headers.txt:{number}: {path} is not there")
+            continue
+        text = blank(file.read_text(encoding="utf-8"), strings=False)
+        for match in INCLUDE.finditer(text):
+            name = match.group(1)[1:-1]
+            if name.startswith("affpcl/") and name not in public and name != "affpcl/version.h":
+                found.append(f"{path}:{line_of(text, match.start(1))}: is installed and includes {name}, which is not")
+    return found
+
+
 def check_documents(root):
     """Documents that name other layers, or in another order, as 'path:line: why'."""
     def text(path):
@@ -206,7 +227,7 @@ def check(root):
         for match in INCLUDE.finditer(text):
             if why := check_place(path, match.group(1)[1:-1]):
                 found.append(f"{path}:{line_of(text, match.start(1))}: {why}")
-    return found + check_classes(root) + check_documents(root), len(files)
+    return found + check_public_headers(root) + check_classes(root) + check_documents(root), len(files)
 
 
 def self_test():
@@ -263,6 +284,8 @@ def self_test():
         **{path: "#include <CLI/CLI.hpp>\n" for path in ("cli/verbs.h", "cli/main.cc", "cli/options.h", "affpcl/study/cli.h")},
         "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",
         "affpcl/fit/solve.cc": "#include <Eigen/Dense>\n",
+        "cmake/public_headers.txt": "# those installed\naffpcl/base/error.h\naffpcl/base/gone.h\naffpcl/random/public.h\n",
+        "affpcl/random/public.h": '#include "affpcl/base/error.h"\n#include "affpcl/math/a.h"\n',
         "affpcl/math/options.cc": 'auto s = f("a-- b, --force an option");\n',
         "affpcl/math/loud.h": "inline void f() { std::puts(\"x\"); }\n",
     }

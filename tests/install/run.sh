@@ -9,9 +9,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
-"$cmake" -S "$here" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
+"$cmake" -S "$here" -B "$work/build" -G Ninja -DEXAMPLES="$here/../../examples" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug
 "$cmake" --build "$work/build"
-"$work/build/consumer"
+for example in fit_arrays run_study own_method; do "$work/build/$example"; done
 # Where the header of MPI's processes was installed, a program can link what it declares.
 if [ -e "$work/prefix/include/affpcl/runtime/mpi/mpi.h" ]; then
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader OMPI_MCA_rmaps_base_oversubscribe=1 \
@@ -21,7 +21,7 @@ if [ -e "$work/prefix/bin/affpcl" ]; then
   "$work/prefix/bin/affpcl" --help >/dev/null
 fi
 python3 "$here/../runpath.py" "$work/prefix"
-# Nothing of the tests or of private headers may have been installed.
+# Nothing but the public headers may have been installed.
 if find "$work/prefix" -name '*_test*' -o -name '*-inl.h' | grep .; then
   echo "installed, but should not be (above)"
   exit 1
