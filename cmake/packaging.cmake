@@ -5,8 +5,8 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/affpcl)
 
 # What a program can include: affpcl/affpcl.h and what that needs. tests/layers.py checks that the list is closed.
 file(STRINGS cmake/public_headers.txt public_headers REGEX "^affpcl/")
-target_sources(affpcl PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} ${generated_dir}
-  FILES ${public_headers} ${generated_dir}/affpcl/version.h)
+target_sources(affpcl PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${public_headers})
+install(FILES ${generated_dir}/affpcl/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/affpcl)
 install(TARGETS affpcl EXPORT affpcl-targets FILE_SET HEADERS)
 if(TARGET affpcl_mpi)
   target_sources(affpcl_mpi PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES affpcl/runtime/mpi/mpi.h)

@@ -8,6 +8,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/columns.h"
+#include "affpcl/data/tables.h"
 
 namespace affpcl {
 namespace {
@@ -16,13 +17,15 @@ constexpr const char* kSource = "arrays";  // messages expect a file's name
 
 void refuse_shape(const Arrays& a, std::size_t targets) {
   if (a.columns.size() != a.X.size())
-    throw BadInput(
-        fmt::format("X has {} columns, but {} are named", a.X.size(), a.columns.size()));
+    throw BadInput(fmt::format("X has {} columns, but {} are named or fitted", a.X.size(),
+                               a.columns.size()));
+  const std::size_t rows = a.X.empty() ? a.rows() : a.X[0].size();
   for (const std::vector<double>& column : a.X)
-    if (column.size() != a.rows())
-      throw BadInput(fmt::format("groups has {} rows, X has {}", a.rows(), column.size()));
-  if (targets != a.rows())
-    throw BadInput(fmt::format("y has {} rows, groups has {}", targets, a.rows()));
+    if (column.size() != rows)
+      throw BadInput(fmt::format("X has columns of {} and of {} rows", rows, column.size()));
+  for (const auto& [what, length] : {std::pair{"y", targets}, std::pair{"groups", a.rows()}})
+    if (length != rows)
+      throw BadInput(fmt::format("X has {} rows, but {} has {}", rows, what, length));
   for (const std::int32_t code : a.agent_of)
     if (code < 0 || static_cast<std::size_t>(code) >= a.agents.size())
       throw BadInput(fmt::format("groups holds the code {} of {} names", code, a.agents.size()));
@@ -128,7 +131,7 @@ void each_row(const Model& model, const Arrays& arrays,
   const std::vector<Source>& sources = model.encoding.sources;
   refuse_shape(arrays, arrays.rows());
   if (arrays.columns.size() != sources.size())
-    throw BadInput(fmt::format("X has {} columns, but the model was fitted with {}",
+    throw BadInput(fmt::format("X has {} columns, but {} are named or fitted",
                                arrays.columns.size(), sources.size()));
   for (const Source& s : sources)
     if (!s.levels.empty())

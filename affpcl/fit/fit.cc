@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/tables.h"
 #include "affpcl/mixed/mixed.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"

@@ -2,10 +2,11 @@
 // rows.
 #pragma once
 
-#include "affpcl/data/tables.h"
 #include "affpcl/fit/options.h"
 
 namespace affpcl {
+
+struct Tables;
 
 // Several processes may share an exact fit; only rank 0 has the result.
 FitResult fit(const FitOptions& options);

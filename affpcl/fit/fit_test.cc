@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "affpcl/data/file_test.h"
+#include "affpcl/data/table.h"
 #include "affpcl/fit/predict.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/random/streams.h"
+#include "affpcl/table/frame.h"
 #include "tests/ranks.h"
 
 namespace affpcl {

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "affpcl/base/params.h"
-#include "affpcl/mixed/mixed.h"
+#include "affpcl/mixed/options.h"
 #include "affpcl/problem/td_log.h"
 #include "affpcl/runtime/processes.h"
-#include "affpcl/stream/stream.h"
+#include "affpcl/stream/options.h"
 #include "affpcl/table/encode.h"
 #include "affpcl/table/model.h"
 

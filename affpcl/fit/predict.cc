@@ -11,6 +11,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/tables.h"
 
 namespace affpcl {
 namespace {

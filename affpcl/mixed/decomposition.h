@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "affpcl/mixed/options.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/model.h"
 #include "affpcl/table/moments.h"
@@ -35,17 +36,6 @@ struct Decomposition {
   double bic = 0;  // -2 log evidence + (numbers in D that are not 0) log(agents)
   std::vector<ClimbStep> log;  // of the search, step by step
   bool converged = true;
-};
-
-struct DecompositionOptions {
-  double tolerance = 1e-9;        // largest relative change of a variance in the last step
-  double evidence_tolerance = 0;  // a step that gains no more is the last one
-  int iterations = 200;           // at most, for each form of D
-  // x_c has a prior N(0, I / centre_precision). Columns and target are standardised, so 0.01 only
-  // says that a coefficient is hardly above ten; it settles what the rows leave open.
-  double centre_precision = 0.01;
-  bool scalar = true, diagonal = true, full = true;  // forms of D to compare
-  const Variances* start = nullptr;  // a guess, such as that of nearly the same rows
 };
 
 // x_c, and how sure it is, where D and s^2 are known.

@@ -6,14 +6,10 @@
 #include <vector>
 
 #include "affpcl/mixed/decomposition.h"
+#include "affpcl/mixed/options.h"
 #include "affpcl/table/folds.h"
 
 namespace affpcl {
-
-struct MixedOptions {
-  DecompositionOptions decomposition = {};  // all rows; its start is not used
-  double fold_tolerance = 1e-3;             // evidence_tolerance of the folds, which start from it
-};
 
 class MixedSolver final : public FoldedSolver {
  public:

@@ -15,6 +15,7 @@
 
 #include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
+#include "affpcl/runtime/run_options.h"
 #include "affpcl/runtime/team.h"
 
 namespace affpcl {
@@ -26,23 +27,6 @@ struct RunMethod {
   int batch = 1;
   StepSizes step;
   int last = 0;  // samples of a period's last step, where these are fewer
-};
-
-struct RunOptions {
-  enum class Iterate {
-    kLast,
-    kWeighted,
-    kPolyak
-  };  // weighted: lem:step; polyak: the average over the second half
-  std::uint64_t seed = 1;
-  std::uint32_t replicate = 0;
-  std::int64_t steps = 60;  // samples (or batches) per agent
-  std::int64_t tail = 10;   // steps whose errors make the summary
-  Iterate iterate = Iterate::kLast;
-  std::vector<std::int64_t> curve_agents;  // agents whose own curve is kept
-  std::int64_t curve_points = 1000;        // a longer run keeps an evenly spaced part of its curve
-  double diverged_above =
-      1e6;  // a run has diverged once its error exceeds this many times the scale of the problem
 };
 
 // What one method did in one replicate.
@@ -180,11 +164,6 @@ class Run {
   std::vector<Group> groups_;
   std::vector<Record> records_;
   std::function<void(std::size_t, std::int64_t)> watcher_;
-};
-
-template <>
-struct EnumNames<RunOptions::Iterate> {
-  static constexpr std::string_view all[] = {"last", "weighted", "polyak"};
 };
 
 }  // namespace affpcl

@@ -8,19 +8,10 @@
 // largest rows allow (docs/explain/fit.md).
 #pragma once
 
-#include <map>
-#include <string>
-
+#include "affpcl/stream/options.h"
 #include "affpcl/table/solver.h"
 
 namespace affpcl {
-
-// For the stream solver and the TD solver.
-struct StreamOptions {
-  std::string method = {};                          // empty: the solver's default
-  std::map<std::string, Value> method_values = {};  // of its parameters
-  static const Params<StreamOptions>& params();
-};
 
 class StreamSolver final : public Solver {
  public:

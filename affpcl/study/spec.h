@@ -11,9 +11,11 @@
 
 #include "affpcl/base/params.h"
 #include "affpcl/math/schedule.h"
-#include "affpcl/runtime/run.h"
+#include "affpcl/runtime/run_options.h"
 
 namespace affpcl {
+
+class Problem;
 
 // step_size = 0.01, or {schedule = "log-constant", per = "agent"}.
 struct StepRule {

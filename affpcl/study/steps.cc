@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/problem.h"
 #include "affpcl/study/spec.h"
 
 namespace affpcl {

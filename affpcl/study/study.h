@@ -11,6 +11,7 @@
 
 #include "affpcl/math/statistics.h"
 #include "affpcl/method/method.h"
+#include "affpcl/runtime/processes.h"
 #include "affpcl/study/spec.h"
 
 namespace affpcl {

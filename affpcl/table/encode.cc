@@ -11,6 +11,8 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/tables.h"
+#include "affpcl/runtime/team.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/collectives.h"
 

@@ -9,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "affpcl/data/tables.h"
-#include "affpcl/runtime/team.h"
-
 namespace affpcl {
+
+class Processes;
+class Team;
+struct Column;
+struct TableOptions;
+struct Tables;
 
 inline constexpr std::size_t kMostLevels = 20;    // of a text column that is a feature
 inline constexpr std::size_t kMostClasses = 100;  // of a target

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/data/tables.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/encode.h"

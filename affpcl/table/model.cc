@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "affpcl/table/frame.h"
 #include "affpcl/version.h"
 
 namespace affpcl {

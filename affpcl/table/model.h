@@ -10,9 +10,11 @@
 
 #include "affpcl/base/params.h"
 #include "affpcl/math/statistics.h"
-#include "affpcl/table/frame.h"
+#include "affpcl/table/encode.h"
 
 namespace affpcl {
+
+struct Frame;
 
 // The models that compete for an agent: with random effects, from its own rows only, and one for
 // all agents.

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/table/frame.h"
 
 namespace affpcl {
 namespace {

@@ -1,5 +1,5 @@
 // Models from arrays or files, and their predictions.
-#include "affpcl/fit/fit.h"
+#include "affpcl/fit/arrays.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
@@ -13,14 +13,11 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
-#include "affpcl/fit/predict.h"
 #include "affpcl/output/model_file.h"
 #include "python/core/core.h"
 
 namespace affpcl::python {
 namespace {
-
-constexpr const char* kSource = "arrays";  // where complaints expect a file
 
 // A matrix or a row of numbers in somebody else's memory, read where it lies.
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -45,94 +42,29 @@ std::vector<double> column_of(const Array& a, std::int64_t column = 0) {
   return numbers;
 }
 
-// Whose row each is: numbers into `names`.
+// The agent of each row: codes into names.
 struct Groups {
   nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> codes;
   std::vector<std::string> names;
-
-  std::int32_t at(std::size_t row) const {
-    const std::int32_t code = codes.data()[row];
-    if (code < 0 || static_cast<std::size_t>(code) >= names.size())
-      throw BadInput(fmt::format("groups holds the code {} of {} names", code, names.size()));
-    return code;
-  }
 };
 
-void refuse_lengths(const Array& X, std::size_t columns, std::size_t y, std::size_t groups) {
+Arrays arrays_of(const Array& X, std::vector<std::string> columns, const Groups& groups) {
   if (X.ndim() != 2) throw BadInput(fmt::format("X has {} axes, not 2", X.ndim()));
-  if (X.shape(1) != columns)
-    throw BadInput(
-        fmt::format("X has {} columns, but {} are named or fitted", X.shape(1), columns));
-  for (const auto& [what, length] : {std::pair{"y", y}, std::pair{"groups", groups}})
-    if (length != X.shape(0))
-      throw BadInput(fmt::format("X has {} rows, but {} has {}", X.shape(0), what, length));
-}
-
-Column number_column(const std::string& name, std::vector<double> numbers) {
-  Column c;
-  c.name = name;
-  for (double v : numbers) c.missing += std::isnan(v);
-  c.numbers = std::move(numbers);
-  return c;
-}
-
-Column text_column(const std::string& name, std::vector<std::int32_t> codes,
-                   const std::vector<std::string>& levels) {
-  Column c;
-  c.name = name;
-  c.type = Column::Type::kText;
-  c.codes = std::move(codes);
-  c.levels = levels;
-  return c;
-}
-
-// The arrays as the table that a file with these columns would be.
-Tables tables_of(const Array& X, const std::vector<std::string>& names, const Array& y,
-                 const std::vector<std::string>& labels, const Groups& groups,
-                 const FrameOptions& o) {
-  Tables t;
-  t.rows = X.shape(0);
-  t.first = {0};
-  t.parts.resize(1);
-  t.parts[0].path = kSource;
-  t.parts[0].rows = static_cast<std::int64_t>(t.rows);
-  for (std::size_t c = 0; c < names.size(); ++c)
-    t.columns.push_back(number_column(names[c], column_of(X, static_cast<std::int64_t>(c))));
-  std::vector<double> numbers = column_of(y);
-  if (labels.empty()) {
-    t.columns.push_back(number_column(o.target, std::move(numbers)));
-  } else {
-    t.columns.push_back(text_column(o.target, {numbers.begin(), numbers.end()}, labels));
-  }
-  std::vector<std::int32_t> codes(t.rows);
-  for (std::size_t r = 0; r < t.rows; ++r) codes[r] = groups.at(r);
-  t.columns.push_back(text_column(o.agent, std::move(codes), groups.names));
-  return t;
-}
-
-void refuse_names(const std::vector<std::string>& columns, const FrameOptions& o) {
-  std::set<std::string> seen = {o.target};
-  if (!seen.insert(o.agent).second)
-    throw BadInput(fmt::format("target and groups are both called '{}'", o.agent));
-  for (const std::string& name : columns)
-    if (!seen.insert(name).second)
-      throw BadInput(fmt::format(
-          "two columns (or a column and the target or the groups) are called '{}'", name));
+  Arrays a{.columns = std::move(columns), .X = {}, .agent_of = {}, .agents = groups.names};
+  for (std::size_t c = 0; c < X.shape(1); ++c)
+    a.X.push_back(column_of(X, static_cast<std::int64_t>(c)));
+  a.agent_of.assign(groups.codes.data(), groups.codes.data() + groups.codes.shape(0));
+  return a;
 }
 
 FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, const Array& y,
                      const std::vector<std::string>& labels, const Groups& groups,
                      FitOptions options) {
-  const FrameOptions& frame = options.frame;
-  refuse_lengths(X, columns.size(), y.shape(0), groups.codes.shape(0));
-  refuse_names(columns, frame);
-  Encoding encoding;
-  encoding.missing = frame.missing;
-  encoding.target = frame.target;
-  encoding.agent_column = frame.agent;
+  Arrays arrays = arrays_of(X, columns, groups);
+  ArrayTarget target{.values = column_of(y), .labels = labels};
   return interruptible([&](const std::atomic<bool>& stop) {
     options.stop = &stop;
-    return fit(tables_of(X, columns, y, labels, groups, frame), encoding, options);
+    return fit(std::move(arrays), std::move(target), options);
   });
 }
 
@@ -143,69 +75,46 @@ FitResult fit_files(FitOptions options) {
   });
 }
 
-// One row of X after another, standardised as the model was fitted, and its agent.
-template <class Use>
-void each_row(const Model& model, const Array& X, const Groups& groups, Use use) {
-  const std::vector<Source>& sources = model.encoding.sources;
-  refuse_lengths(X, sources.size(), X.shape(0), groups.codes.shape(0));
-  for (const Source& s : sources)
-    if (!s.levels.empty())
-      throw BadInput(fmt::format(
-          "the model's column '{}' holds texts, which arrays have not; predict files with it",
-          s.name));
-  std::vector<std::vector<double>> numbers;
-  for (std::size_t c = 0; c < sources.size(); ++c)
-    numbers.push_back(column_of(X, static_cast<std::int64_t>(c)));
-  const RowPredictor rows(model);
-  std::vector<const AgentModel*> agents;
-  for (const std::string& name : groups.names) agents.push_back(rows.agent(name));
-  std::vector<double> row(sources.size()), x;
-  for (std::size_t r = 0; r < X.shape(0); ++r) {
-    for (std::size_t c = 0; c < sources.size(); ++c) row[c] = numbers[c][r];
-    rows.encode(row, x, [&](const Source& source) {
-      throw BadInput(fmt::format(
-          "row {} of X lacks column '{}', and the model was fitted with missing='error'", r,
-          source.name));
-    });
-    use(rows, r, agents[static_cast<std::size_t>(groups.at(r))], x);
+// `width` numbers for every row, which write(rows, agent, x, to) fills in.
+template <class Write>
+Numbers each_row_to(std::size_t width, const Model& model, const Array& X,
+                    const Groups& groups, Write write) {
+  std::vector<std::string> columns;
+  for (const Source& source : model.encoding.sources) columns.push_back(source.name);
+  const Arrays arrays = arrays_of(X, columns, groups);
+  const std::size_t shape[] = {X.shape(0), width};
+  std::vector<double> all(shape[0] * width);
+  {
+    const nb::gil_scoped_release free;
+    each_row(model, arrays,
+             [&](const RowPredictor& rows, std::size_t r, const AgentModel* agent,
+                 const std::vector<double>& x) { write(rows, agent, x, &all[r * width]); });
   }
+  return width == 1 ? to_numpy(std::move(all)) : to_numpy(std::move(all), shape);
 }
 
 Numbers predict_numbers(const Model& model, const Array& X, const Groups& groups) {
-  std::vector<double> y(X.shape(0));
-  {
-    const nb::gil_scoped_release free;
-    each_row(model, X, groups, [&](const auto& rows, std::size_t r, auto* agent, const auto& x) {
-      y[r] = rows.number(agent, x);
-    });
-  }
-  return to_numpy(std::move(y));
+  return each_row_to(1, model, X, groups,
+                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
+                        double* to) { *to = rows.number(agent, x); });
 }
 
 Numbers predict_intervals(const Model& model, const Array& X, const Groups& groups) {
-  const std::size_t shape[] = {X.shape(0), 3};
-  std::vector<double> all(shape[0] * 3);
-  {
-    const nb::gil_scoped_release free;
-    each_row(model, X, groups, [&](const auto& rows, std::size_t r, auto* agent, const auto& x) {
-      const auto [y, half] = rows.interval(agent, x);
-      all[3 * r] = y, all[3 * r + 1] = y - half, all[3 * r + 2] = y + half;
-    });
-  }
-  return to_numpy(std::move(all), shape);
+  return each_row_to(3, model, X, groups,
+                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
+                        double* to) {
+                       const auto [y, half] = rows.interval(agent, x);
+                       to[0] = y, to[1] = y - half, to[2] = y + half;
+                     });
 }
 
 Numbers predict_classes(const Model& model, const Array& X, const Groups& groups) {
-  const std::size_t shape[] = {X.shape(0), model.encoding.classes.size()};
-  std::vector<double> all(shape[0] * shape[1]);
-  {
-    const nb::gil_scoped_release free;
-    each_row(model, X, groups, [&](const auto& rows, std::size_t r, auto* agent, const auto& x) {
-      const std::vector<double> p = rows.probabilities(agent, x);
-      std::copy(p.begin(), p.end(), all.begin() + static_cast<std::ptrdiff_t>(r * shape[1]));
-    });
-  }
-  return to_numpy(std::move(all), shape);
+  return each_row_to(model.encoding.classes.size(), model, X, groups,
+                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
+                        double* to) {
+                       const std::vector<double> p = rows.probabilities(agent, x);
+                       std::copy(p.begin(), p.end(), to);
+                     });
 }
 
 // [agents][channels][d] of what `of` finds in each model; NaN where it finds nothing.
