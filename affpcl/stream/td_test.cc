@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "affpcl/data/file_test.h"
+#include "affpcl/fit/fit.h"
 #include "affpcl/fit/predict.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/random/streams.h"
