@@ -106,7 +106,10 @@ TEST(LearntRatios, MoreFeaturesThanSamples) {
 
 // A problem with continuous samples that offers features of its own: nobody can look at all of them
 // before the run. With `twice` they depend on each other.
-class Offering final : public Problem {
+class Offering final : public Problem,
+                       public LinearObjective,
+                       public Means,
+                       public RatioFeatures {
  public:
   enum class Kind { kTwice, kNaN, kHuge };
   explicit Offering(Kind kind) : kind_(kind) { solve(); }
@@ -115,9 +118,13 @@ class Offering final : public Problem {
   void draw(const Draw& draw, Agents world, Out s) const override {
     normals(draw.key, world.lanes, Purpose::kSample, 0, s);
   }
-  void apply(Lanes, In, In x, Out Ax) const override { copy(x, Ax); }
   void objective(Lanes, In s, Out b) const override { copy(s, b); }
-  void Phi(Lanes, In s, In, Out bhat) const override { copy(s, bhat); }
+  void direction(Lanes, In, In b, In x, Scratch&, Out g) const override {
+    copy(x, g);
+    subtract_objective(b, g);
+  }
+  Facets facets() const override { return {.linear = this, .means = this, .features = this}; }
+  void Phi(Lanes, In s, In, Scratch&, Out bhat) const override { copy(s, bhat); }
   void psi(Lanes lanes, In s, Out features) const override {
     fill(features, 1);
     for (int l = 0; l < lanes.count; ++l) {
@@ -129,7 +136,6 @@ class Offering final : public Problem {
                                                  : 1e200;
     }
   }
-  bool has_means() const override { return true; }
   void mean_apply(Lanes, In x, Out Ax) const override { copy(x, Ax); }
   void mean_objective(Lanes, Out b) const override { fill(b, 0); }
   void mean_Phi(Lanes, In theta, Out bhat) const override { copy(theta, bhat); }

@@ -225,7 +225,19 @@ void Td::draw(const Draw& draw, Agents world, Out s) const {
   }
 }
 
-void Td::known(Lanes lanes, In s, Out b0) const {
+Facets Td::facets() const {
+  const bool any = config_.rewards == Rewards::kTable;
+  return {.linear = any ? nullptr : this,
+          .known = this,
+          .table = this,
+          .form = any ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt,
+          .means = this,
+          .finite = this,
+          .densities = &laws_,
+          .ratio_cells = this};
+}
+
+void Td::known(Lanes lanes, In s, Scratch&, Out b0) const {
   double value[kLanes] = {};
   for (int l = 0; l < lanes.count; ++l) value[l] = R0_[at(static_cast<int>(s.row(cell_row())[l]))];
   table_lift(lanes, s, {value, 1}, b0);
