@@ -193,9 +193,10 @@ class PythonBlock {
   int steps() const { return block().batch.steps; }
   int size() const { return block().batch.size; }
 
-  Fields agent() const { return {names_->agent, block().agents, *views_}; }
+  Fields agent() const { return live_.require(), Fields(names_->agent, block_->agents, *views_); }
   Fields centre() const {
-    return {names_->centre, block().centre.p,
+    live_.require();
+    return {names_->centre, block_->centre.p,
             "block.centre can be read only: centre() changes it", *views_};
   }
   Fields mean() const {
@@ -223,11 +224,12 @@ class PythonBlock {
     return {views_->read(batch.s(k, m), lanes().count), views_->read(batch.b(k, m), lanes().count)};
   }
   void local_steps(const std::string& field) const {
+    const Block& of = block();
     for (const Layout::Named& f : names_->agent) {
       if (f.name != field) continue;
-      const Out x = block().agents[f.field];
+      const Out x = of.agents[f.field];
       views_->store(x);
-      affpcl::local_steps(block(), x);
+      affpcl::local_steps(of, x);
       return views_->load(x);
     }
     throw nb::key_error(field.c_str());
