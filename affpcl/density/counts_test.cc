@@ -109,7 +109,8 @@ TEST(TheoryDensity, PastCountsAreOffByTheErrorOfTheRatio) {
 
 // By exchangeability, round by round: E[h] = 0 though every single rhohat is wrong.
 TEST(TheoryDensity, CountsWithTheCurrentSampleAreUnbiased) {
-  const enumeration::Given current = {{"ratio", "counts"}, {"counting", "current"}, {"shrink", "none"}};
+  const enumeration::Given current = {
+      {"ratio", "counts"}, {"counting", "current"}, {"shrink", "none"}};
   for (const int rounds : {1, 2, 3})
     for (const double mean : enumeration::mean_h(current, rounds)) EXPECT_NEAR(mean, 0, 1e-12);
   double largest = 0;

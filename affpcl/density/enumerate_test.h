@@ -1,5 +1,5 @@
-// What a ratio does to the direction, exactly: every history of a small finite system, weighted with
-// its probability.
+// What a ratio does to the direction, exactly: every history of a small finite system, weighted
+// with its probability.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -91,8 +91,8 @@ inline std::vector<double> mean_h(const Given& given, int rounds) {
 
 // E_mu0 |rhohat - rho|^2 of agent 1 after each of `times` rounds, mean over runs; samples by the
 // problem's own stream.
-inline std::vector<double> risk(const Tabular& system, const Given& given, const std::vector<int>& times,
-                         std::uint32_t runs) {
+inline std::vector<double> risk(const Tabular& system, const Given& given,
+                                const std::vector<int>& times, std::uint32_t runs) {
   const auto n = static_cast<int>(system.shape().agents);
   std::vector<double> out(times.size(), 0.0);
   for (std::uint32_t run = 0; run < runs; ++run) {

@@ -118,7 +118,8 @@ TEST(Linear, OneAgentHasNothingToCorrect) {
 }
 
 TEST(TheoryDensity, LinearRatiosAreOffByTheirError) {
-  enumeration::expect_bias_identity({{"ratio", "linear"}, {"features", "polynomial"}, {"ridge", 0.1}});
+  enumeration::expect_bias_identity(
+      {{"ratio", "linear"}, {"features", "polynomial"}, {"ridge", 0.1}});
 }
 
 }  // namespace

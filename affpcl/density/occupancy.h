@@ -4,7 +4,7 @@
 //     rho^i(cell) = q^i(cell) / mean_j q^j(cell)
 //
 // is current in every round. Exact: q^i is the law itself. Otherwise what the agent cannot compute
-// is counted: the paper's choice for SARSA, state visits (this round's among them) times the policy.
+// is counted: the paper's choice for SARSA, state visits (this round's too) times the policy.
 #pragma once
 
 #include "affpcl/density/ratio.h"

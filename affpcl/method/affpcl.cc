@@ -92,8 +92,8 @@ void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
   }
 }
 
-// Every sample of agent j adds to the round's sum: its part of the central steps (CDL, COE) and, for
-// the corrections of all agents, psi(s^j) g^{c->j}'. x^c and theta^c are from before the round.
+// Every sample of agent j adds to the round's sum: its part of the central steps (CDL, COE) and,
+// for the corrections of all agents, psi(s^j) g^{c->j}' at x^c and theta^c from before the round.
 void AffPcl::contribute(const Block& block, Message message) const {
   const Batch& batch = block.batch;
   const In xc = block.centre[xc_], thetac = block.centre[objective_.theta()];

@@ -21,8 +21,8 @@ class ImportanceCorrection {
       : side_(side), ratio_(std::move(ratio)) {}
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum);
 
-  // Begins local step k; returns where g^{c->j} of its samples is to be written: `space` (d rows), or
-  // straight to its place.
+  // Begins local step k; returns where g^{c->j} of its samples is to be written: `space` (d rows),
+  // or straight to its place.
   Out begin(const Block& block, int k, Out space) const;
   // Takes g^{c->j} of sample m of step k into the round's sum and into the agent's own g^{c->i}. g
   // is scaled on the way.

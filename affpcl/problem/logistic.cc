@@ -142,8 +142,8 @@ std::vector<double> Logistic::solve_agents(std::int64_t first, std::int64_t last
         gap[r] -= share * (mi[r] * e.value[0] + x[r] * e.value[1]);
         H(r, r) += share * e.value[1];
         for (std::size_t c = 0; c < d; ++c)
-          H(r, c) += share * (mi[r] * mi[c] * e.value[1] +
-                              (mi[r] * x[c] + x[r] * mi[c]) * e.value[2] + x[r] * x[c] * e.value[3]);
+          H(r, c) += share * (mi[r] * mi[c] * e.value[1] + x[r] * x[c] * e.value[3] +
+                              (mi[r] * x[c] + x[r] * mi[c]) * e.value[2]);
       }
     }
     const Vector move = solve_symmetric(H, gap);
@@ -151,7 +151,7 @@ std::vector<double> Logistic::solve_agents(std::int64_t first, std::int64_t last
     for (std::size_t r = 0; r < d; ++r) x[r] += move[r] * (length > most ? most / length : 1);
     if (length <= 1e-13 * most) return x;
   }
-  throw BadInput("a logistic regression of this problem has no solution that Newton's method finds");
+  throw BadInput("Newton's method finds no solution of this problem's logistic regressions");
 }
 
 void Logistic::declare(Layout&, Layout& sample) const {

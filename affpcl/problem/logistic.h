@@ -4,9 +4,9 @@
 //   G(s, x) = phi sigma(phi'x),       b^i(s) = phi y
 //
 // with sigma(u) = 1 / (1 + exp(-u)), so that g^i(x) = phi (sigma(phi'x) - y) is the gradient of the
-// negative log-likelihood. The label y is p^i(s) itself, or 0 or 1 with that probability. xi is seen
-// in a sample, but x has no weight for it: collaboration can average this noise, but not the noise
-// of an agent's own 0/1 labels. The central objective of k = d + 2 weights is Phi(s) theta =
+// negative log-likelihood. The label y is p^i(s) itself, or 0 or 1 with that probability. xi is
+// part of a sample, but x has no weight for it: collaboration can average this noise, but not the
+// noise of an agent's own 0/1 labels. The central objective of k = d + 2 weights is Phi(s) theta =
 // phi c'theta with c = (1, phi, xi): a linear approximation of the mean label, which leaves AffPCL
 // unbiased as any bhat^c does.
 #pragma once

@@ -1,5 +1,5 @@
 // What agents face: n systems E G(s, x^i) = E b^i(s), s ~ mu^i, seen only through samples. In the
-// paper G is linear, G(s, x) = A(s) x (eq:sys); methods need no more than the direction G(s, x) - b.
+// paper G is linear, G(s, x) = A(s) x (eq:sys); methods need only the direction G(s, x) - b.
 //
 // A problem is one replicate's instance and const at run time. It answers for a whole block of
 // agents per call; inside is a plain loop. The core is six functions. What only some problems have
@@ -73,10 +73,10 @@ class Problem {
 // g -= b, where b has rows: the end of a direction.
 void subtract_objective(In b, Out g);
 
-// x^c_0 and theta^c_0 in full.
+// x^c_0 and theta^c_0, zeros written out.
 CentralStart central_start(const Problem& problem);
 
-// Every number that recorded data have; INT64_MAX where samples never end.
+// How many samples of an agent there are; INT64_MAX where they never end.
 std::int64_t most_samples(const Problem& problem);
 
 // lambda^i, lambda^c, lambda^b: smallest eigenvalues of the symmetric parts of Abar^i, Abar^0 and

@@ -2,7 +2,7 @@
 // Q(o, a) = phi(o, a)' x, and each agent acts by softmax(Q / temperature) of its own iterate. The
 // direction is not linear: it contains the next action, which x chooses.
 //
-//   G(s, x) = phi(o, a) (phi(o, a) - gamma phi(o', a'))' x,   a' ~ policy of x at o', by a uniform u
+//   G(s, x) = phi(o, a) (phi(o, a) - gamma phi(o', a'))' x,   a' = action of x at o', by uniform u
 //
 // u is part of the sample, so that x^c is evaluated at the action the central policy takes with the
 // agent's own uniform. An agent's samples form one trajectory: its next action is a'.

@@ -66,6 +66,7 @@ class Td final : public Transitions, public KnownObjective, public FiniteMeans {
   const Problem& self() const override { return *this; }
   int pairs() const { return config_.states * config_.states; }
   int k() const { return config_.rewards == Rewards::kLinear ? config_.dim : 0; }
+  void draw_rewards(const Key& key);
   void find_means();
   // Writes the transition o -> next of one agent into a lane.
   void write(std::int64_t agent, int o, int next, Out s, int lane) const;

@@ -504,6 +504,30 @@ void bind_fields(nb::module_& m) {
            nb::sig("def items(self) -> list[tuple[str, " AFFPCL_ARRAY "]]"));
 }
 
+void bind_block(nb::module_& m) {
+  nb::class_<PythonBlock>(m, "Block", "What contribute and update are given: one block of agents.")
+      .def_prop_ro(
+          "agents", [](const PythonBlock& b) { return agents_of(b.lanes()); },
+          nb::for_getter(nb::sig("def agents(self) -> slice")))
+      .def_prop_ro("steps", &PythonBlock::steps, "Local steps of this round.")
+      .def_prop_ro("batch", &PythonBlock::size, "Samples of a local step.")
+      .def_prop_ro("agent", &PythonBlock::agent, "The agents' fields, to be changed.")
+      .def_prop_ro("centre", &PythonBlock::centre, "What all agents share.")
+      .def_prop_ro("mean", &PythonBlock::mean, "The mean of what was contributed.")
+      .def("step_size", &PythonBlock::step_size, nb::arg("k") = 0,
+           nb::sig("def step_size(self, k: int = 0) -> " AFFPCL_ARRAY))
+      .def("central_step_size", &PythonBlock::central_step_size, nb::arg("k") = 0)
+      .def("residual", &PythonBlock::residual, nb::arg("k"), nb::arg("x"),
+           nb::sig("def residual(self, k: int, x: " AFFPCL_ARRAY ") -> " AFFPCL_ARRAY),
+           "The direction A(s) x - b(s) of each agent's samples of local step k.")
+      .def("sample", &PythonBlock::sample, nb::arg("k") = 0, nb::arg("m") = 0,
+           nb::sig("def sample(self, k: int = 0, m: int = 0) -> tuple[" AFFPCL_ARRAY
+                   ", " AFFPCL_ARRAY "]"),
+           "s, and b(s).")
+      .def("local_steps", &PythonBlock::local_steps, nb::arg("field"),
+           "All local steps x -= step_size * residual of a field.");
+}
+
 }  // namespace
 
 bool written_in_python(const Spec& spec) {
@@ -550,27 +574,7 @@ void bind_extend(nb::module_& m) {
           },
           nb::arg("rows"), nb::arg("purpose") = kPurposes[0].data(), nb::arg("first") = 0);
   bind_fields(m);
-  nb::class_<PythonBlock>(m, "Block", "What contribute and update are given: one block of agents.")
-      .def_prop_ro(
-          "agents", [](const PythonBlock& b) { return agents_of(b.lanes()); },
-          nb::for_getter(nb::sig("def agents(self) -> slice")))
-      .def_prop_ro("steps", &PythonBlock::steps, "Local steps of this round.")
-      .def_prop_ro("batch", &PythonBlock::size, "Samples of a local step.")
-      .def_prop_ro("agent", &PythonBlock::agent, "The agents' fields, to be changed.")
-      .def_prop_ro("centre", &PythonBlock::centre, "What all agents share.")
-      .def_prop_ro("mean", &PythonBlock::mean, "The mean of what was contributed.")
-      .def("step_size", &PythonBlock::step_size, nb::arg("k") = 0,
-           nb::sig("def step_size(self, k: int = 0) -> " AFFPCL_ARRAY))
-      .def("central_step_size", &PythonBlock::central_step_size, nb::arg("k") = 0)
-      .def("residual", &PythonBlock::residual, nb::arg("k"), nb::arg("x"),
-           nb::sig("def residual(self, k: int, x: " AFFPCL_ARRAY ") -> " AFFPCL_ARRAY),
-           "The direction A(s) x - b(s) of each agent's samples of local step k.")
-      .def("sample", &PythonBlock::sample, nb::arg("k") = 0, nb::arg("m") = 0,
-           nb::sig("def sample(self, k: int = 0, m: int = 0) -> tuple[" AFFPCL_ARRAY
-                   ", " AFFPCL_ARRAY "]"),
-           "s, and b(s).")
-      .def("local_steps", &PythonBlock::local_steps, nb::arg("field"),
-           "All local steps x -= step_size * residual of a field.");
+  bind_block(m);
   const auto stream = [&](const char* name, Fill fill, const char* doc) {
     m.def(
         name,
