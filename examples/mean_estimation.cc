@@ -34,8 +34,11 @@ void MeanEstimation::draw(const Draw& draw, Agents world, Out s) const {
   add_scaled(s, 1, mean_.block(world.lanes.first / kLanes)[{0, config_.dim}]);
 }
 
-void MeanEstimation::apply(Lanes, In, In x, Out Ax) const { copy(x, Ax); }
 void MeanEstimation::objective(Lanes, In s, Out b) const { copy(s, b); }
+void MeanEstimation::direction(Lanes, In, In b, In x, Scratch&, Out g) const {
+  copy(x, g);
+  subtract_objective(b, g);
+}
 void MeanEstimation::mean_apply(Lanes, In x, Out Ax) const { copy(x, Ax); }
 void MeanEstimation::mean_objective(Lanes lanes, Out b) const {
   copy(mean_.block(lanes.first / kLanes)[{0, config_.dim}], b);

@@ -1,9 +1,15 @@
-// A problem of one's own, to copy: each agent wants the mean of its own normal distribution. As a
-// system (eq:sys): A(s) = I, b^i(s) = s, mu^i = N(m_i, I).
+// A problem to copy: each agent looks for the mean of its own normal distribution. As a system
+// (eq:sys): A(s) = I, b^i(s) = s, mu^i = N(m_i, I).
 //
-// Say what a sample holds (declare) and how it is drawn (draw), what A(s) x and b^i(s) are, and, if
-// you know them, the means: then solve() finds the truth and errors can be told. Add your kind() to
-// affpcl/problem/catalogue.cc (or call add_problem_kind).
+// Write what a sample holds (declare), how it is drawn (draw), b^i(s) (objective) and
+// g = A(s) x - b (direction), which need not be linear in x. Exact means are a facet
+// (affpcl/problem/facets.h lists all): with them solve() finds the truth, and runs report errors.
+// Add kind() to affpcl/problem/catalogue.cc, or call add_problem_kind from a program of your own,
+// built against the installed library:
+//
+//   find_package(affpcl REQUIRED)
+//   add_executable(program main.cc mean_estimation.cc)
+//   target_link_libraries(program affpcl::affpcl)
 #pragma once
 
 #include <cstdint>
@@ -13,7 +19,7 @@
 
 namespace affpcl::examples {
 
-class MeanEstimation final : public Problem {
+class MeanEstimation final : public Problem, public Means {
  public:
   struct Config {
     std::int64_t agents = 10;
@@ -27,10 +33,10 @@ class MeanEstimation final : public Problem {
   Shape shape() const override { return {.agents = config_.agents, .d = config_.dim}; }
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
 
-  bool has_means() const override { return true; }
+  Facets facets() const override { return {.means = this}; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
 

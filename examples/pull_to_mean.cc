@@ -24,23 +24,21 @@ void PullToMean::declare(const Setup& setup, Layout& agent, Layout& centre, SumL
 }
 
 // What each agent adds to the sum.
-void PullToMean::contribute(const Round&, const Batch&, Agents agents, Centre,
-                            Message message) const {
-  message.add(sent_, agents[x_]);
+void PullToMean::contribute(const Block& block, Message message) const {
+  message.add(sent_, block.agents[x_]);
 }
 
-// What everybody makes of the mean.
+// What becomes of the mean: all agents share it.
 void PullToMean::centre(const Round&, Mean mean, Centre centre) const {
   const std::span<double> m = centre.mutate(mean_);
   for (std::size_t r = 0; r < m.size(); ++r) m[r] = mean[sent_].p[r];
 }
 
 // Each agent's step.
-void PullToMean::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                        Mean) const {
-  const Out x = agents[x_], gap = round.scratch.rows(x.rows);
-  local_steps(round, agents.lanes, batch, x);
-  subtract(centre[mean_], x, gap);
+void PullToMean::update(const Block& block, Mean) const {
+  const Out x = block.agents[x_], gap = block.scratch().rows(x.rows);
+  local_steps(block, x);
+  subtract(block.centre[mean_], x, gap);
   add_scaled(x, config_.share, gap);
 }
 

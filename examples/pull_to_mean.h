@@ -1,10 +1,16 @@
-// A method of one's own, to copy: every agent learns alone and then moves a share of the way
-// towards the mean of all.
+// A method to copy: every agent takes its own steps and then moves a share of the way towards the
+// mean of all.
 //
-// Fill in three functions (contribute, centre, update), name what you keep (declare), describe your
-// parameters once (params), add your kind() to the list in affpcl/method/catalogue.cc (or call
-// add_method_kind from your own program). Specs, sweeps, tables, saving and the conformance tests
-// come free.
+// Fill in three functions (contribute, centre, update), name the memory (declare), describe the
+// parameters once (params), add kind() to the list in affpcl/method/catalogue.cc, or call
+// add_method_kind from a program of your own, built
+// against the installed library:
+//
+//   find_package(affpcl REQUIRED)
+//   add_executable(program main.cc pull_to_mean.cc)
+//   target_link_libraries(program affpcl::affpcl)
+//
+// Specs, sweeps, tables, saving and the conformance tests come with that.
 #pragma once
 
 #include "affpcl/method/method.h"
@@ -22,19 +28,17 @@ class PullToMean final : public Method {
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
   void start(const Problem& problem, Agents agents) const override {
-    start_agents(problem, agents, x_);
+    problem.start(agents.lanes, agents[x_]);
   }
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
 
  private:
   Config config_;
   Field x_;     // per agent
-  Field mean_;  // centre: what everybody knows
+  Field mean_;  // centre: the mean of all x
   Field sent_;  // sum: what travels
 };
 

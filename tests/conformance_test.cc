@@ -91,11 +91,11 @@ class Stateful final : public Method {
   void declare(const Setup& setup, Layout& agent, Layout&, SumLayout&) override {
     x_ = agent.add("x", setup.problem.shape().d);
   }
-  void update(const Round& round, const Batch& batch, Agents agents, Centre, Mean) const override {
-    const Out x = agents[x_], g = round.scratch.rows(x.rows);
-    for (int k = 0; k < batch.steps; ++k) {
-      residual(round, agents.lanes, batch, k, x, g);
-      const double first = by_order_ ? static_cast<double>(agents.lanes.first) : 0;
+  void update(const Block& block, Mean) const override {
+    const Out x = block.agents[x_], g = block.scratch().rows(x.rows);
+    for (int k = 0; k < block.batch.steps; ++k) {
+      direction(block, k, x, g);
+      const double first = by_order_ ? static_cast<double>(block.lanes().first) : 0;
       const double rounds = by_order_ ? 0 : ++rounds_;
       add_scaled(x, -1e-4 * (1 + 0.01 * (first + rounds)), g);
     }

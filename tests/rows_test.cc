@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/method/method.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/runtime/run.h"
 
@@ -181,13 +182,13 @@ TEST(Rows, WithoutChannelsAffPclIsLearningAlone) {
 // regression of all outcomes on all channels.
 TEST(Rows, TheCentralObjectiveOfChannels) {
   const Rows stated(small(), Rows::Order::kRandom, Rows::Form::kChannels);
-  EXPECT_EQ(stated.objective_form(), ObjectiveForm::kKnown);
+  EXPECT_EQ(stated.facets().form, ObjectiveForm::kKnown);
   EXPECT_EQ(learnt(stated, "affpcl", {{"ratio", "none"}}),
             learnt(stated, "affpcl", {{"ratio", "none"}, {"objective", "known"}}));
   Rows::Data data = small();
   data.theta.clear();
   const Rows unstated(data, Rows::Order::kRandom, Rows::Form::kChannels);
-  EXPECT_EQ(unstated.objective_form(), ObjectiveForm::kMoments);
+  EXPECT_EQ(unstated.facets().form, ObjectiveForm::kMoments);
   EXPECT_EQ(learnt(unstated, "affpcl", {{"ratio", "none"}}),
             learnt(unstated, "affpcl", {{"ratio", "none"}, {"objective", "moments"}}));
 }
@@ -251,10 +252,10 @@ TEST(Rows, RepeatsAndScaleFromAFile) {
     const std::uint32_t fold = replicate % 2, repeat = replicate / 2 % 2;
     ASSERT_EQ(rows.rows(0), 1);
     EXPECT_EQ(*rows.phi(0, 0), 2.0 * (1 + 10 * repeat + (1 - fold))) << replicate;
-    Buffer error(kLanes);
+    Buffer one_row(kLanes);
     const double zero = 0;
-    rows.error({0, 2}, {&zero, 1, 1}, {error.data(), 1});
-    EXPECT_EQ(error.data()[0], 1);
+    error(rows, {0, 2}, {&zero, 1, 1}, {one_row.data(), 1});
+    EXPECT_EQ(one_row.data()[0], 1);
   }
   std::remove(path.c_str());
 }
@@ -269,7 +270,7 @@ TEST(Rows, AnAbsentAgentAddsNothingToALearntRatio) {
   rows.draw({{1, 0, 1}, {}}, {{0, 3}, nullptr}, {s.data(), 8});
   rows.psi({0, 3}, {s.data(), 8}, {features.data(), 3});
   const std::vector<double> theta = {5, 7};
-  rows.Phi({0, 3}, {s.data(), 8}, {theta.data(), 2, 1}, {bhat.data(), 2});
+  apply_Phi(rows, {0, 3}, {s.data(), 8}, {theta.data(), 2, 1}, {bhat.data(), 2});
   for (int r = 0; r < 3; ++r) EXPECT_EQ(features.data()[r * kLanes], 0);
   EXPECT_EQ(features.data()[1], 1);
   EXPECT_EQ(bhat.data()[0], 0);

@@ -43,8 +43,10 @@ class Measure {
         options_(options),
         shape_(problem.shape()),
         n_(shape_.agents),
+        means_(problem.means()),
+        finite_(problem.finite()),
         truth_(problem.truth()) {
-    if (!problem.has_means() || truth_ == nullptr || problem.densities() == nullptr)
+    if (means_ == nullptr || truth_ == nullptr || problem.densities() == nullptr)
       throw BadInput("affinity needs a problem whose means and densities are known");
     Layout world, sample;
     problem.declare(world, sample);
@@ -58,7 +60,7 @@ class Measure {
     scale(out);
     pairs(out);
     centre(out);
-    if (problem_.outcomes() > 0) {
+    if (finite_ != nullptr) {
       enumerate(out);
     } else {
       sample(out);
@@ -87,12 +89,15 @@ class Measure {
   }
 
   // bhat^c(s) = Phi(s) theta^c_*, or the mean objective where there is no Phi.
-  void central_objective(Lanes lanes, In s, Out b) const {
+  void central_objective(Lanes lanes, In s, Out b) {
     if (shape_.k > 0) {
-      problem_.Phi(lanes, s, {truth_->thetac.data(), shape_.k, 1}, b);
+      problem_.linear()->Phi(lanes, s, {truth_->thetac.data(), shape_.k, 1}, space_, b);
     } else {
-      problem_.known(lanes, s, b);
+      problem_.facets().known->known(lanes, s, space_, b);
     }
+  }
+  std::vector<double> theta(std::int64_t agent) const {
+    return problem_.linear() != nullptr ? problem_.linear()->theta(agent) : std::vector<double>{};
   }
 
   void scale(Affinity& out) const {
@@ -101,17 +106,17 @@ class Measure {
       for (int l = 0; l < lanes.count; ++l) Gx = std::max(Gx, norm(solution(lanes), l));
     });
     out.G_x = exact(Gx);
-    if (problem_.theta(0).empty()) {
+    if (theta(0).empty()) {
       out.G_b = none("the objectives have no weights theta");
     } else {
       double Gb = norm({truth_->thetac.data(), shape_.k, 1}, 0);
       for (std::int64_t i = 0; i < n_; ++i) {
-        const std::vector<double> theta = problem_.theta(i);
-        Gb = std::max(Gb, norm({theta.data(), shape_.k, 1}, 0));
+        const std::vector<double> own = theta(i);
+        Gb = std::max(Gb, norm({own.data(), shape_.k, 1}, 0));
       }
       out.G_b = exact(Gb);
     }
-    out.G_A = problem_.outcomes() > 0 ? exact(problem_.G_A()) : none("sup|A(s)| is infinite");
+    out.G_A = finite_ != nullptr ? exact(means_->G_A()) : none("sup|A(s)| is infinite");
     if (!out.G_A.why.empty()) {
       out.sigma = none("sup|A(s)| is infinite");
     } else if (!out.G_b.why.empty()) {
@@ -135,15 +140,15 @@ class Measure {
       return;
     }
     double env = 0, obj = 0;
-    std::vector<std::vector<double>> theta;
-    for (std::int64_t i = 0; i < n_; ++i) theta.push_back(problem_.theta(i));
-    for (std::size_t i = 0; i < theta.size(); ++i)
+    std::vector<std::vector<double>> weights;
+    for (std::int64_t i = 0; i < n_; ++i) weights.push_back(theta(i));
+    for (std::size_t i = 0; i < weights.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) {
         env = std::max(env, problem_.densities()->tv(static_cast<std::int64_t>(i),
                                                      static_cast<std::int64_t>(j)));
         double square = 0;
-        for (std::size_t r = 0; r < theta[i].size(); ++r)
-          square += (theta[i][r] - theta[j][r]) * (theta[i][r] - theta[j][r]);
+        for (std::size_t r = 0; r < weights[i].size(); ++r)
+          square += (weights[i][r] - weights[j][r]) * (weights[i][r] - weights[j][r]);
         obj = std::max(obj, std::sqrt(square));
       }
     out.delta_env = exact(env);
@@ -156,13 +161,13 @@ class Measure {
     const Out b{space.data(), shape_.d};
     Vector b0(static_cast<std::size_t>(shape_.d));
     blocks([&](Lanes lanes) {
-      problem_.mean_objective(lanes, b);
+      means_->mean_objective(lanes, b);
       for (int l = 0; l < lanes.count; ++l)
         for (std::size_t r = 0; r < b0.size(); ++r)
           b0[r] += b.row(static_cast<int>(r))[l] / static_cast<double>(n_);
     });
     blocks([&](Lanes lanes) {
-      problem_.mean_objective(lanes, b);
+      means_->mean_objective(lanes, b);
       for (int l = 0; l < lanes.count; ++l) {
         double square = 0;
         for (std::size_t r = 0; r < b0.size(); ++r)
@@ -186,7 +191,7 @@ class Measure {
     const Out y{space.data(), shape_.d};
     for (std::size_t c = 0; c < d; ++c) {
       unit[c] = 1;
-      problem_.apply(lanes, s, {unit.data(), shape_.d, 1}, y);
+      problem_.direction(lanes, s, {}, {unit.data(), shape_.d, 1}, space_, y);
       unit[c] = 0;
       for (std::size_t l = 0; l < A.size(); ++l)
         for (std::size_t r = 0; r < d; ++r) A[l](r, c) = y.row(static_cast<int>(r))[l];
@@ -203,7 +208,7 @@ class Measure {
 
   // ---- finite problems: sums over outcomes ----
   void enumerate(Affinity& out) {
-    const int S = problem_.outcomes(), d = shape_.d;
+    const int S = finite_->outcomes(), d = shape_.d;
     const auto dim = static_cast<std::size_t>(d);
     const double n = static_cast<double>(n_);
     Buffer state(static_cast<std::size_t>(state_rows_) * kLanes),
@@ -213,15 +218,15 @@ class Measure {
     std::vector<double> mu0(static_cast<std::size_t>(S), 0.0);
     for (std::int64_t i = 0; i < n_; ++i)
       for (int o = 0; o < S; ++o)
-        mu0[static_cast<std::size_t>(o)] += problem_.probability(i, o) / n;
+        mu0[static_cast<std::size_t>(o)] += finite_->probability(i, o) / n;
 
     // g^c(s) at the central solution and D(s), once per outcome.
     Matrix gc(static_cast<std::size_t>(S), dim);
     std::vector<Matrix> D(static_cast<std::size_t>(S));
     const Lanes first{0, 1};
     for (int o = 0; o < S; ++o) {
-      problem_.outcome(first, o, s);
-      problem_.apply(first, s, xc(), y);
+      finite_->outcome(first, o, s);
+      problem_.direction(first, s, {}, xc(), space_, y);
       central_objective(first, s, b);
       const auto O = static_cast<std::size_t>(o);
       for (int r = 0; r < d; ++r) gc(O, static_cast<std::size_t>(r)) = y.row(r)[0] - b.row(r)[0];
@@ -232,8 +237,8 @@ class Measure {
     Matrix gi(static_cast<std::size_t>(n_ * S), dim);
     for (int o = 0; o < S; ++o) {
       blocks([&](Lanes lanes) {
-        problem_.outcome(lanes, o, s);
-        problem_.apply(lanes, s, solution(lanes), y);
+        finite_->outcome(lanes, o, s);
+        problem_.direction(lanes, s, {}, solution(lanes), space_, y);
         problem_.objective(lanes, s, b);
         for (int l = 0; l < lanes.count; ++l)
           for (int r = 0; r < d; ++r)
@@ -253,7 +258,7 @@ class Measure {
         std::vector<double> rho(static_cast<std::size_t>(S));
         for (int o = 0; o < S; ++o) {
           const auto O = static_cast<std::size_t>(o);
-          const double p = problem_.probability(i, o);
+          const double p = finite_->probability(i, o);
           add(p, D[O], Dbar);
           tv += std::abs(p - mu0[O]) / 2;
           rho[O] = p == 0 ? 0 : p / mu0[O];
@@ -268,7 +273,7 @@ class Measure {
           std::fill(average.begin(), average.end(), 0.0);
           for (int o = 0; o < S; ++o) {
             const auto O = static_cast<std::size_t>(o);
-            const double p = problem_.probability(j, o);
+            const double p = finite_->probability(j, o);
             if (p == 0) continue;
             for (std::size_t r = 0; r < dim; ++r) u[r] = rho[O] / n * gc(O, r);
             if (j == i) {
@@ -308,7 +313,7 @@ class Measure {
                   b = scratch.rows(d);
         problem_.draw({{options_.seed, 0xffffffffu, static_cast<std::uint32_t>(t)}, {}},
                       worlds_.block(block), s);
-        problem_.apply(lanes, s, xc(), gc);
+        problem_.direction(lanes, s, {}, xc(), space_, gc);
         central_objective(lanes, s, b);
         subtract(gc, b, gc);
         densities.accumulate(lanes, s, gc, scratch, M.data());
@@ -320,7 +325,7 @@ class Measure {
         const Out s = states.block(block)[{0, state_rows_}], gc = directions.block(block)[{0, d}];
         const Out g = scratch.rows(d), b = scratch.rows(d), rg = scratch.rows(d),
                   rho = scratch.rows(1);
-        problem_.apply(lanes, s, solution(lanes), g);
+        problem_.direction(lanes, s, {}, solution(lanes), space_, g);
         problem_.objective(lanes, s, b);
         subtract(g, b, g);
         densities.correct(lanes, M.data(), rg);
@@ -365,8 +370,11 @@ class Measure {
   AffinityOptions options_;
   Shape shape_;
   std::int64_t n_;
+  const Means* means_;
+  const Finite* finite_;
   const Truth* truth_;
   Store worlds_;
+  Scratch space_;
   int state_rows_ = 0;
 };
 

@@ -73,15 +73,13 @@ TEST(Affinity, MonteCarloAgreesWithEnumeration) {
     Shape shape() const override { return t_.shape(); }
     void declare(Layout& w, Layout& s) const override { t_.declare(w, s); }
     void draw(const Draw& d, Agents w, Out s) const override { t_.draw(d, w, s); }
-    void apply(Lanes l, In s, In x, Out y) const override { t_.apply(l, s, x, y); }
     void objective(Lanes l, In s, Out b) const override { t_.objective(l, s, b); }
-    void Phi(Lanes l, In s, In th, Out b) const override { t_.Phi(l, s, th, b); }
-    const Densities* densities() const override { return t_.densities(); }
-    bool has_means() const override { return true; }
-    void mean_apply(Lanes l, In x, Out y) const override { t_.mean_apply(l, x, y); }
-    void mean_objective(Lanes l, Out b) const override { t_.mean_objective(l, b); }
-    void mean_Phi(Lanes l, In th, Out b) const override { t_.mean_Phi(l, th, b); }
-    std::vector<double> theta(std::int64_t i) const override { return t_.theta(i); }
+    void direction(Lanes l, In s, In b, In x, Scratch& scratch, Out g) const override {
+      t_.direction(l, s, b, x, scratch, g);
+    }
+    Facets facets() const override {
+      return {.linear = &t_, .means = &t_, .densities = t_.densities()};
+    }
 
    private:
     const Tabular& t_;

@@ -18,7 +18,7 @@ void add_kronecker(double weight, MatrixView A, MatrixView B, Matrix& K) {
 }
 
 // A(s) of every lane, from its columns.
-std::vector<Matrix> matrices(const Problem& problem, Lanes lanes, In s) {
+std::vector<Matrix> matrices(const Problem& problem, Lanes lanes, In s, Scratch& scratch) {
   const int d = problem.shape().d;
   const auto D = static_cast<std::size_t>(d);
   std::vector<Matrix> A(static_cast<std::size_t>(lanes.count), Matrix(D, D));
@@ -27,7 +27,7 @@ std::vector<Matrix> matrices(const Problem& problem, Lanes lanes, In s) {
   const Out y{space.data(), d};
   for (std::size_t c = 0; c < D; ++c) {
     unit[c] = 1;
-    problem.apply(lanes, s, {unit.data(), d, 1}, y);
+    problem.direction(lanes, s, {}, {unit.data(), d, 1}, scratch, y);
     unit[c] = 0;
     for (std::size_t l = 0; l < A.size(); ++l)
       for (std::size_t r = 0; r < D; ++r) A[l](r, c) = y.row(static_cast<int>(r))[l];
@@ -66,22 +66,23 @@ std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int
   const Store worlds(world.rows(), shape.agents);
   Buffer state(static_cast<std::size_t>(sample.rows()) * kLanes);
   const Out s{state.data(), sample.rows()};
-  const bool finite = problem.outcomes() > 0;
+  const Finite* finite = problem.finite();
+  Scratch scratch;
   std::vector<double> limits;
   for (std::int64_t b = 0; b < blocks_of(shape.agents); ++b) {
     const Lanes lanes = lanes_of(b, shape.agents);
     std::vector<Matrix> AA(static_cast<std::size_t>(lanes.count), Matrix(d * d, d * d));
-    for (int t = 0; t < (finite ? problem.outcomes() : draws); ++t) {
-      if (finite) {
-        problem.outcome(lanes, t, s);
+    for (int t = 0; t < (finite != nullptr ? finite->outcomes() : draws); ++t) {
+      if (finite != nullptr) {
+        finite->outcome(lanes, t, s);
       } else {
         problem.draw({{seed, 0xfffffffeu, static_cast<std::uint32_t>(t)}, {}}, worlds.block(b), s);
       }
-      const std::vector<Matrix> A = matrices(problem, lanes, s);
+      const std::vector<Matrix> A = matrices(problem, lanes, s, scratch);
       for (std::size_t l = 0; l < A.size(); ++l) {
         const double weight =
-            finite ? problem.probability(lanes.first + static_cast<std::int64_t>(l), t)
-                   : 1.0 / draws;
+            finite != nullptr ? finite->probability(lanes.first + static_cast<std::int64_t>(l), t)
+                              : 1.0 / draws;
         if (weight > 0) add_kronecker(weight, A[l], A[l], AA[l]);
       }
     }

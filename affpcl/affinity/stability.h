@@ -11,7 +11,7 @@
 namespace affpcl {
 
 // The largest stable step of every agent. E[A (x) A] is a finite sum where the problem is finite,
-// otherwise a mean over `draws` samples. For at most 10 unknowns; needs has_means().
+// otherwise a mean over `draws` samples. For at most 10 unknowns; needs means.
 std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int draws);
 
 }  // namespace affpcl

@@ -7,21 +7,20 @@
 namespace affpcl {
 
 void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
-  const int cells = problem.ratio_cells();
-  if (cells == 0)
+  if (problem.ratio_cells() == nullptr)
     throw BadInput(
         "ratio = \"counts\" needs a problem with finitely many states; use \"linear\" instead");
+  const int cells = problem.ratio_cells()->cells();
   declare_learnt(problem, cells, agent, centre, false);
   met_ = centre.add("ratio_met", cells + 1);
   M_ = sum.add_product("M", cells, d());
   counts_ = sum.add_product("counts", cells, 1);
 }
 
-void CountRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
-                            Message message) const {
-  const Out cell = round.scratch.rows(1), own = tally(agents, first);
-  round.problem.ratio_cell(agents.lanes, s, cell);
-  for (int l = 0; l < agents.lanes.count; ++l) {
+void CountRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
+  const Out cell = block.scratch().rows(1), own = tally(block.agents, first);
+  block.problem().ratio_cells()->cell(block.lanes(), s, cell);
+  for (int l = 0; l < block.lanes().count; ++l) {
     const int c = static_cast<int>(cell.p[l]);
     if (c < 0) continue;
     own.row(c)[l] += 1;
@@ -49,10 +48,10 @@ void CountRatio::centre(const Round&, Mean mean, Centre centre) const {
 }
 
 // N V of the cells that this round's samples are in; elsewhere N is 0.
-void CountRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
-                         Out rg) const {
-  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1);
-  differences(agents, centre, round.scratch, V, weight);
+void CountRatio::correct(const Block& block, Mean mean, Out rg) const {
+  const Centre centre = block.centre;
+  const Out V = block.scratch().rows(p()), weight = block.scratch().rows(1);
+  differences(block.agents, centre, block.scratch(), V, weight);
   const double *seen = centre[psi0_].p, *met = centre[met_].p;
   copy(centre[gbar_], rg);
   for (int k = 1; k <= static_cast<int>(met[0]); ++k) {
@@ -74,11 +73,11 @@ void CountRatio::solve(Centre centre, In V, Out eta) const {
   }
 }
 
-void CountRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
-  const Out cell = round.scratch.rows(1), weights = round.scratch.rows(p());
-  eta(agents, centre, round.scratch, weights);
-  round.problem.ratio_cell(agents.lanes, s, cell);
-  for (int l = 0; l < agents.lanes.count; ++l)
+void CountRatio::own(const Block& block, In s, Out rho) const {
+  const Out cell = block.scratch().rows(1), weights = block.scratch().rows(p());
+  eta(block.agents, block.centre, block.scratch(), weights);
+  block.problem().ratio_cells()->cell(block.lanes(), s, cell);
+  for (int l = 0; l < block.lanes().count; ++l)
     rho.p[l] = cell.p[l] < 0 ? 1 : 1 + weights.row(static_cast<int>(cell.p[l]))[l];
 }
 

@@ -1,5 +1,5 @@
 // Ratios by counting (apx:dre with psi = one-hot): rho^i(s) = count^i(s) / mean_j count^j(s) on a
-// problem with finitely many states; 1 at a state that nobody has seen.
+// problem with finitely many states; 1 at a state that no agent has seen.
 #pragma once
 
 #include "affpcl/density/learnt.h"
@@ -10,11 +10,10 @@ class CountRatio final : public LearntRatio {
  public:
   using LearntRatio::LearntRatio;
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
+  void own(const Block& block, In s, Out rho) const override;
 
  private:
   void solve(Centre centre, In V, Out eta) const override;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "affpcl/base/error.h"
+#include "affpcl/density/enumerate_test.h"
 #include "affpcl/density/harness_test.h"
 #include "affpcl/problem/gaussian.h"
 
@@ -99,6 +100,23 @@ TEST(Counts, NeedFinitelyManyStates) {
 TEST(Ratio, RefusesAParameterOfAnotherKind) {
   EXPECT_THROW(ratio_of({{"ratio", "exact"}, {"counting", "current"}}), BadInput);
   EXPECT_NO_THROW(ratio_of({{"ratio", "counts"}, {"counting", "current"}}));
+}
+
+TEST(TheoryDensity, PastCountsAreOffByTheErrorOfTheRatio) {
+  enumeration::expect_bias_identity({{"ratio", "counts"}, {"shrink", "none"}});
+  enumeration::expect_bias_identity({{"ratio", "counts"}});
+}
+
+// By exchangeability, round by round: E[h] = 0 though every single rhohat is wrong.
+TEST(TheoryDensity, CountsWithTheCurrentSampleAreUnbiased) {
+  const enumeration::Given current = {
+      {"ratio", "counts"}, {"counting", "current"}, {"shrink", "none"}};
+  for (const int rounds : {1, 2, 3})
+    for (const double mean : enumeration::mean_h(current, rounds)) EXPECT_NEAR(mean, 0, 1e-12);
+  double largest = 0;
+  for (const double mean : enumeration::mean_h({{"ratio", "counts"}, {"shrink", "none"}}, 2))
+    largest = std::max(largest, std::abs(mean));
+  EXPECT_GT(largest, 1e-3);  // past counts are biased in the mean too
 }
 
 }  // namespace

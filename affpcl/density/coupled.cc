@@ -11,7 +11,7 @@ const Params<CoupledRatio::Config>& CoupledRatio::params() {
 }
 
 void CoupledRatio::declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) {
-  if (!problem.couples())
+  if (problem.facets().pairs == nullptr)
     throw BadInput(
         "ratio = \"coupled\" needs a problem that can draw coupled pairs of samples, which only a "
         "finite one can");
@@ -23,16 +23,16 @@ void CoupledRatio::declare(const Problem& problem, Layout& agent, Layout& centre
 }
 
 // The mean of psi stays out of the sum: V is the difference itself.
-void CoupledRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
-                              Message message) const {
-  add(message, features(round, agents.lanes, s), g);
-  const Out own = round.scratch.rows(rows_), mixed = round.scratch.rows(rows_);
-  Key key = round.key;
+void CoupledRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
+  const Agents agents = block.agents;
+  add(message, features(block, s), g);
+  const Out own = block.scratch().rows(rows_), mixed = block.scratch().rows(rows_);
+  Key key = block.round.key;
   key.step = static_cast<std::uint32_t>(agents[drawn_].p[0]);
-  round.problem.draw_pair({key, {}}, agents.lanes, own, mixed);
+  block.problem().facets().pairs->draw_pair({key, {}}, agents.lanes, own, mixed);
   const Out sum = tally(agents, first);
-  add_scaled(sum, 1, features(round, agents.lanes, own));
-  add_scaled(sum, -1, features(round, agents.lanes, mixed));
+  add_scaled(sum, 1, features(block, own));
+  add_scaled(sum, -1, features(block, mixed));
   for (int l = 0; l < kLanes; ++l) agents[drawn_].p[l] += 1;
 }
 

@@ -16,8 +16,7 @@ class CoupledRatio final : public LinearRatio {
   static const Params<Config>& params();
   explicit CoupledRatio(const Config& config) : LinearRatio(config.linear) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
 
  private:
   int rows_ = 0;  // of a sample

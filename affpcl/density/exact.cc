@@ -19,7 +19,7 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   if (config_.single && (problem.densities() == nullptr || !problem.densities()->has_single()))
     throw BadInput(
         "precision = \"f32\" needs a problem whose environments are normal; use \"f64\"");
-  if (problem.occupancy(true) != nullptr) {
+  if (problem.facets().occupancy != nullptr) {
     acting_ = std::make_unique<OccupancyRatio>(true);
     return acting_->declare(problem, agent, centre, sum);
   }
@@ -30,32 +30,30 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
   M_ = sum.add_product("M", problem.densities()->p(), problem.shape().d);
 }
 
-void ExactRatio::contribute(const Round& round, In s, In g, bool first, Agents agents,
-                            Centre centre, Message message) const {
-  if (acting_) return acting_->contribute(round, s, g, first, agents, centre, message);
-  const Densities& densities = *round.problem.densities();
+void ExactRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
+  if (acting_) return acting_->contribute(block, s, g, first, message);
+  const Densities& densities = *block.problem().densities();
   if (config_.single)
-    return densities.accumulate_single(agents.lanes, s, g, round.scratch, message.at(M_));
-  densities.accumulate(agents.lanes, s, g, round.scratch, message.at(M_));
+    return densities.accumulate_single(block.lanes(), s, g, block.scratch(), message.at(M_));
+  densities.accumulate(block.lanes(), s, g, block.scratch(), message.at(M_));
 }
 
-void ExactRatio::end(const Round& round, In x, Agents agents, Message message) const {
-  if (acting_) acting_->end(round, x, agents, message);
+void ExactRatio::end(const Block& block, In x, Message message) const {
+  if (acting_) acting_->end(block, x, message);
 }
 
 void ExactRatio::centre(const Round& round, Mean mean, Centre centre) const {
   if (acting_) acting_->centre(round, mean, centre);
 }
 
-void ExactRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
-                         Out rg) const {
-  if (acting_) return acting_->correct(round, agents, centre, mean, rg);
-  round.problem.densities()->correct(agents.lanes, mean[M_], rg);
+void ExactRatio::correct(const Block& block, Mean mean, Out rg) const {
+  if (acting_) return acting_->correct(block, mean, rg);
+  block.problem().densities()->correct(block.lanes(), mean[M_], rg);
 }
 
-void ExactRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
-  if (acting_) return acting_->own(round, s, agents, centre, rho);
-  round.problem.densities()->own(agents.lanes, s, round.scratch, rho);
+void ExactRatio::own(const Block& block, In s, Out rho) const {
+  if (acting_) return acting_->own(block, s, rho);
+  block.problem().densities()->own(block.lanes(), s, block.scratch(), rho);
 }
 
 }  // namespace affpcl

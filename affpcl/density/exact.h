@@ -19,12 +19,11 @@ class ExactRatio final : public Ratio {
 
   explicit ExactRatio(const Config& config) : config_(config) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
-  void end(const Round& round, In x, Agents agents, Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
+  void end(const Block& block, In x, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
+  void own(const Block& block, In s, Out rho) const override;
   bool learns() const override { return acting_ != nullptr; }
 
  private:

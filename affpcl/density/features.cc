@@ -27,7 +27,7 @@ class ProblemFeatures final : public Features {
   explicit ProblemFeatures(int p) : p_(p) {}
   int p() const override { return p_; }
   void operator()(const Problem& problem, Lanes lanes, In s, Out psi) const override {
-    problem.psi(lanes, s, psi);
+    problem.facets().features->psi(lanes, s, psi);
   }
 
  private:
@@ -40,7 +40,7 @@ class OneHot final : public Features {
   int p() const override { return cells_; }
   void operator()(const Problem& problem, Lanes lanes, In s, Out psi) const override {
     double cell[kLanes];
-    problem.ratio_cell(lanes, s, {cell, 1});
+    problem.ratio_cells()->cell(lanes, s, {cell, 1});
     fill(psi, 0);
     for (int l = 0; l < lanes.count; ++l)
       if (cell[l] >= 0) psi.row(static_cast<int>(cell[l]))[l] = 1;
@@ -135,7 +135,7 @@ std::vector<double> pilot_samples(const Problem& problem, int count) {
       const Agents block = worlds.block(b * blocks_of(n) / blocks);
       problem.draw({{kPilotSeed, 0,
                      step % static_cast<std::uint32_t>(
-                                std::min<std::int64_t>(problem.most_samples(), UINT32_MAX))},
+                                std::min<std::int64_t>(most_samples(problem), UINT32_MAX))},
                     {}},
                    block, {s.data(), rows});
       for (int l = 0; l < block.lanes.count && static_cast<int>(out.size()) < count * rows; ++l)
@@ -181,8 +181,9 @@ void refuse_what_is_not_finite(const Features& features, const Problem& problem)
   const int rows = state_rows(problem);
   Buffer s(static_cast<std::size_t>(rows) * kLanes),
       psi(static_cast<std::size_t>(features.p()) * kLanes);
-  for (int outcome = 0; outcome < problem.outcomes(); ++outcome) {
-    problem.outcome({0, 1}, outcome, {s.data(), rows});
+  const Finite* finite = problem.finite();
+  for (int outcome = 0; finite != nullptr && outcome < finite->outcomes(); ++outcome) {
+    finite->outcome({0, 1}, outcome, {s.data(), rows});
     features(problem, {0, 1}, {s.data(), rows}, {psi.data(), features.p()});
     for (int k = 0; k < features.p(); ++k)
       if (!std::isfinite(psi.data()[k * kLanes]))
@@ -210,7 +211,8 @@ const Params<FeatureConfig>& FeatureConfig::params() {
 std::unique_ptr<Features> make_features(const FeatureConfig& config, const Problem& problem) {
   using Kind = FeatureConfig::Kind;
   FeatureConfig c = config;
-  const int offered = problem.shape().p, cells = problem.ratio_cells();
+  const int offered = problem.shape().p,
+            cells = problem.ratio_cells() != nullptr ? problem.ratio_cells()->cells() : 0;
   if (c.kind == Kind::kAuto)
     c.kind = offered > 0 ? Kind::kProblem : cells > 0 ? Kind::kOneHot : Kind::kBumps;
   std::unique_ptr<Features> features;

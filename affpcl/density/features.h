@@ -24,8 +24,7 @@ class Features {
 // polynomial   1, s, and with degree 2 also s_a s_b
 // fourier      1 and cos(w's + c), w ~ N(0, 1/width^2) (Rahimi & Recht 2007)
 // bumps        exp(-|s - c|^2 / (2 width^2)) over their sum, centres c among pilot samples: they
-// are
-//              not negative and sum to one
+//              are not negative and sum to one
 // auto         the first of problem, one-hot and bumps that the problem allows
 //
 // Where a width is needed it is the median distance of pilot samples. Those are drawn with a seed

@@ -35,32 +35,32 @@ void FixedPointRatio::declare(const Problem& problem, Layout& agent, Layout& cen
   count_ = sum.add("samples", 1);
 }
 
-void FixedPointRatio::contribute(const Round& round, In s, In g, bool first, Agents agents,
-                                 Centre centre, Message message) const {
-  LinearRatio::contribute(round, s, g, first, agents, centre, message);
+void FixedPointRatio::contribute(const Block& block, In s, In g, bool first,
+                                 Message message) const {
+  LinearRatio::contribute(block, s, g, first, message);
   const double one = 1;
   message.add(count_, {&one, 1, 1});
 }
 
-void FixedPointRatio::step(const Round& round, Agents agents, Mean mean) const {
+void FixedPointRatio::step(const Block& block, Mean mean) const {
   const double samples = mean[count_].p[0];
-  const double alpha = round.step.ratio.at(round.first) / samples;
-  const Out eta = agents[eta_], G_eta = round.scratch.rows(p());
-  const In own = agents[fresh_], psi0 = mean[sum_psi_];
+  const double alpha = block.round.step.ratio.at(block.round.first) / samples;
+  const Out eta = block.agents[eta_], G_eta = block.scratch().rows(p());
+  const In own = block.agents[fresh_], psi0 = mean[sum_psi_];
   kernels::matvec(mean[sum_G_], p(), p(), eta, G_eta);
   for (int k = 0; k < p(); ++k)
     for (int l = 0; l < kLanes; ++l)
       eta.row(k)[l] -= alpha * (G_eta.row(k)[l] - own.row(k)[l] + constant() * psi0.p[k]);
 }
 
-void FixedPointRatio::correct(const Round& round, Agents agents, Centre, Mean mean, Out rg) const {
-  if (current_) step(round, agents, mean);
-  apply_eta(mean, agents[eta_], constant(), rg);
-  if (!current_) step(round, agents, mean);
+void FixedPointRatio::correct(const Block& block, Mean mean, Out rg) const {
+  if (current_) step(block, mean);
+  apply_eta(mean, block.agents[eta_], constant(), rg);
+  if (!current_) step(block, mean);
 }
 
-void FixedPointRatio::own(const Round& round, In s, Agents agents, Centre, Out rho) const {
-  const In psi = features(round, agents.lanes, s), eta = agents[eta_];
+void FixedPointRatio::own(const Block& block, In s, Out rho) const {
+  const In psi = features(block, s), eta = block.agents[eta_];
   fill(rho, constant());
   for (int k = 0; k < p(); ++k)
     for (int l = 0; l < kLanes; ++l) rho.p[l] += psi.row(k)[l] * eta.row(k)[l];

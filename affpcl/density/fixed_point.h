@@ -22,16 +22,15 @@ class FixedPointRatio final : public LinearRatio {
 
   explicit FixedPointRatio(const Config& config);
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
   void centre(const Round&, Mean mean, Centre) const override { trace(mean[sum_G_]); }
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
+  void own(const Block& block, In s, Out rho) const override;
   void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const override;
 
  private:
   double constant() const { return form_ == Form::kMinusOne ? 1 : 0; }
-  void step(const Round& round, Agents agents, Mean mean) const;
+  void step(const Block& block, Mean mean) const;
 
   Form form_;
   bool current_;

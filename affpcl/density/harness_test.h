@@ -1,4 +1,4 @@
-// Drives one ratio through rounds whose samples are given, without an algorithm around it: g(s) is
+// Drives one ratio through rounds whose samples are given, without a method around it: g(s) is
 // then a fixed function of the sample, as with x^c and theta^c frozen.
 #pragma once
 
@@ -32,9 +32,9 @@ class RatioHarness {
   // One round of K samples of every agent.
   void round_of(const std::vector<Samples>& samples) {
     const auto n = static_cast<double>(problem_.shape().agents);
-    const Agents agents = block();
+    const Agents agents = agents_.block(0);
     const auto K = static_cast<int>(samples.size());
-    const Round round = next(K);
+    const Block block = next(K);
     std::fill(mean_.span().begin(), mean_.span().end(), 0.0);
     bool first = true;
     for (const Samples& states : samples) {
@@ -43,12 +43,12 @@ class RatioHarness {
         s_.data()[l] = state;
         for (int r = 0; r < d(); ++r) direction().row(r)[l] = g_(state, r) / K;
       }
-      ratio_->contribute(round, {s_.data(), 1}, direction(), std::exchange(first, false), agents,
-                         centre(), Message(mean_.data(), agents.lanes));
+      ratio_->contribute(block, {s_.data(), 1}, direction(), std::exchange(first, false),
+                         Message(mean_.data(), agents.lanes));
     }
     for (double& x : mean_.span()) x /= n;
-    ratio_->centre(round, {mean_.data()}, centre());
-    ratio_->correct(round, agents, centre(), {mean_.data()}, {rg_.data(), d()});
+    ratio_->centre(block.round, {mean_.data()}, block.centre);
+    ratio_->correct(block, {mean_.data()}, {rg_.data(), d()});
     first_ += K;
   }
   void round(const Samples& states) { round_of({states}); }
@@ -56,7 +56,7 @@ class RatioHarness {
   double rg(int agent, int row) const { return rg_.data()[row * kLanes + agent]; }
   double rho(int agent, int state) {  // as the last round had it
     std::fill_n(s_.data(), kLanes, state);
-    ratio_->own(next(1), {s_.data(), 1}, block(), centre(), {one_.data(), 1});
+    ratio_->own(next(1), {s_.data(), 1}, {one_.data(), 1});
     return one_.data()[agent];
   }
   StepSizes& steps() { return steps_; }
@@ -65,11 +65,12 @@ class RatioHarness {
  private:
   int d() const { return problem_.shape().d; }
   Out direction() const { return {gs_.data(), d()}; }
-  Agents block() const { return agents_.block(0); }
-  Centre centre() const { return {shared_.data()}; }
-  Round next(int steps) {
+  Block next(int steps) {
     scratch_.clear();
-    return {problem_, steps_, first_, steps, scratch_, {1, replicate, 0}};
+    return {.round = {problem_, steps_, first_, steps, scratch_, {1, replicate, 0}},
+            .batch = {},
+            .agents = agents_.block(0),
+            .centre = {shared_.data()}};
   }
 
   const Problem& problem_;

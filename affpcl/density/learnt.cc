@@ -64,9 +64,10 @@ void LearntRatio::square(Centre centre, In V, Scratch& scratch, Out X2) const {
   dot(V, eta, X2.lanes, X2.p);
 }
 
-void LearntRatio::correct(const Round& round, Agents agents, Centre centre, Mean, Out rg) const {
-  const Out V = round.scratch.rows(p()), weight = round.scratch.rows(1);
-  differences(agents, centre, round.scratch, V, weight);
+void LearntRatio::correct(const Block& block, Mean, Out rg) const {
+  const Centre centre = block.centre;
+  const Out V = block.scratch().rows(p()), weight = block.scratch().rows(1);
+  differences(block.agents, centre, block.scratch(), V, weight);
   kernels::matvec(centre[N_].p, d(), p(), V, rg);
   scale(rg, weight.p, centre[gbar_], rg);
 }

@@ -1,8 +1,9 @@
 // What learnt ratios share. All work in the minus-one form of apx:dre, rho^i - 1 = psi' eta^i, from
 // running sums:
 //
-//     eta^i = G^+ V^i,    V^i = sum_t (psi(s^i_t) - mean_j psi(s^j_t)),    G = sum_t mean_j psi
-//     psi' rg^i  = gbar + N V^i,    N = M' G^+  (d x p, formed once a round at the centre)
+//     eta^i = G^+ V^i,         V^i = sum_t (psi(s^i_t) - mean_j psi(s^j_t)),
+//                              G = sum_t mean_j psi psi'
+//     rg^i  = gbar + N V^i,    N = M' G^+  (d x p, formed once a round at the centre)
 //
 // so that an agent needs its own p numbers and one product. Where nothing has been seen (no sample
 // yet, a state no agent met, a direction of psi without data) eta is 0 and rho is 1; with one agent
@@ -29,7 +30,7 @@ class LearntRatio : public Ratio {
 
   explicit LearntRatio(const Config& config) : config_(config) {}
   bool learns() const override { return true; }
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
 
   // eta^i as the last round had it.
   virtual void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const;

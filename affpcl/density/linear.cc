@@ -36,9 +36,9 @@ void LinearRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
   sum_G_ = sum.add_product("G", p, p);
 }
 
-Out LinearRatio::features(const Round& round, Lanes lanes, In s) const {
-  const Out psi = round.scratch.rows(p());
-  (*psi_)(round.problem, lanes, s, psi);
+Out LinearRatio::features(const Block& block, In s) const {
+  const Out psi = block.scratch().rows(p());
+  (*psi_)(block.problem(), block.lanes(), s, psi);
   return psi;
 }
 
@@ -48,15 +48,15 @@ void LinearRatio::add(Message message, In psi, In g) const {
   message.add(sum_G_, psi, psi);
 }
 
-void LinearRatio::contribute(const Round& round, In s, In g, bool first, Agents agents, Centre,
-                             Message message) const {
+void LinearRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
+  const Agents agents = block.agents;
   Out psi;
   if (first && past()) {  // straight to where it waits
     add_scaled(agents[own_], 1, agents[fresh_]);
     psi = agents[fresh_];
-    (*psi_)(round.problem, agents.lanes, s, psi);
+    (*psi_)(block.problem(), agents.lanes, s, psi);
   } else {
-    psi = features(round, agents.lanes, s);
+    psi = features(block, s);
     add_scaled(tally(agents, false), 1, psi);
   }
   message.add(sum_psi_, psi);
@@ -118,9 +118,9 @@ void LinearRatio::square(Centre centre, In V, Scratch&, Out X2) const {
   kernels::quadratic(centre[W_].p, V, X2);
 }
 
-void LinearRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
-  const Out psi = features(round, agents.lanes, s), weights = round.scratch.rows(p());
-  eta(agents, centre, round.scratch, weights);
+void LinearRatio::own(const Block& block, In s, Out rho) const {
+  const Out psi = features(block, s), weights = block.scratch().rows(p());
+  eta(block.agents, block.centre, block.scratch(), weights);
   fill(rho, 1);
   for (int k = 0; k < p(); ++k)
     for (int l = 0; l < kLanes; ++l) rho.p[l] += psi.row(k)[l] * weights.row(k)[l];

@@ -22,14 +22,13 @@ class LinearRatio : public LearntRatio {
   explicit LinearRatio(const Config& config)
       : LearntRatio(config.learnt), features_config_(config.features), ridge_(config.ridge) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void own(const Block& block, In s, Out rho) const override;
 
  protected:
   // psi of a block, and this round's sums.
-  Out features(const Round& round, Lanes lanes, In s) const;
+  Out features(const Block& block, In s) const;
   void add(Message message, In psi, In g) const;
   // rg = gbar + M' eta for ratios that keep eta per agent.
   void apply_eta(Mean mean, In eta, double constant, Out rg) const;

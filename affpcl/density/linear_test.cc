@@ -2,12 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
-#include "affpcl/base/error.h"
+#include "affpcl/density/enumerate_test.h"
 #include "affpcl/density/harness_test.h"
-#include "affpcl/density/inverse.h"
-#include "affpcl/problem/gaussian.h"
 
 namespace affpcl {
 namespace {
@@ -121,53 +117,9 @@ TEST(Linear, OneAgentHasNothingToCorrect) {
   }
 }
 
-TEST(Linear, RefusesFeaturesThatCannotBe) {
-  const Gaussian gaussian({.agents = 2}, 1, 0);
-  FiniteSystem system = Tabular::generate({.agents = 2, .states = 2}, 3, 0);
-  system.p = 1;
-  system.psi = {1, std::numeric_limits<double>::quiet_NaN()};
-  const Tabular spoilt(system, Tabular::Coe::kAuto);
-  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kOneHot}, gaussian), BadInput);
-  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kProblem}, gaussian), BadInput);
-  EXPECT_THROW(make_features({.kind = FeatureConfig::Kind::kProblem}, spoilt), BadInput);
-}
-
-TEST(Features, BumpsAreSharesAndFourierHasTheConstant) {
-  const Gaussian problem({.agents = 70, .dim = 3}, 1, 0);
-  Buffer s(3 * kLanes), psi(20 * kLanes);
-  problem.draw({{5, 0, 0}, {}}, {{0, kLanes}, nullptr}, {s.data(), 3});
-  s.data()[0] = 1e3;  // far from every centre
-  for (const char* kind : {"bumps", "fourier"}) {
-    const auto features =
-        make_features({.kind = value_of<FeatureConfig::Kind>(kind, "features"), .p = 20}, problem);
-    ASSERT_EQ(features->p(), 20);
-    (*features)(problem, {0, kLanes}, {s.data(), 3}, {psi.data(), 20});
-    for (int l = 0; l < kLanes; ++l) {
-      double sum = 0;
-      for (int k = 0; k < 20; ++k) sum += psi.data()[k * kLanes + l];
-      EXPECT_NEAR(std::string(kind) == "bumps" ? sum : psi.data()[l], 1, 1e-12);
-    }
-  }
-}
-
-TEST(Inverse, SolvesWhatCanBeSolved) {
-  // Rank 2 of 3: the third row is the sum of the others; badly scaled.
-  const double a = 1e4, b = 1e-3;
-  const double G[9] = {a * a, 0, a * a, 0, b * b, b * b, a * a, b * b, a * a + b * b};
-  double W[9], GWG[9];
-  Scratch scratch;
-  // Scaled, the third feature is the first one to 1e-14: rank 2 either way.
-  EXPECT_EQ(generalised_inverse(G, 3, 0, scratch, W), 2);
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      GWG[3 * i + j] = 0;
-      for (int k = 0; k < 3; ++k)
-        for (int l = 0; l < 3; ++l) GWG[3 * i + j] += G[3 * i + k] * W[3 * k + l] * G[3 * l + j];
-      EXPECT_NEAR(GWG[3 * i + j], G[3 * i + j], 1e-8 * std::sqrt(G[4 * i] * G[4 * j]));
-    }
-  const double zero[4] = {};
-  EXPECT_EQ(generalised_inverse(zero, 2, 0.1, scratch, W), 0);
-  for (int k = 0; k < 4; ++k) EXPECT_EQ(W[k], 0);
+TEST(TheoryDensity, LinearRatiosAreOffByTheirError) {
+  enumeration::expect_bias_identity(
+      {{"ratio", "linear"}, {"features", "polynomial"}, {"ridge", 0.1}});
 }
 
 }  // namespace

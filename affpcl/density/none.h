@@ -9,10 +9,9 @@ namespace affpcl {
 class NoRatio final : public Ratio {
  public:
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
+  void own(const Block& block, In s, Out rho) const override;
 
  private:
   Field mean_;

@@ -9,17 +9,16 @@ namespace affpcl {
 
 void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
                              SumLayout& sum) {
-  if (problem.occupancy(exact_) == nullptr)
+  if (occupancy(problem) == nullptr)
     throw BadInput(
         "ratio = \"policy\" needs agents that act; use \"exact\" or \"counts\" where they do not");
   if (sum.size() == 0)  // nothing travels with it: the correction is not the server's
     throw BadInput(
         "correction = \"client\" does not go with agents that act: the mixture of their laws has "
-        "to "
-        "travel");
-  const int cells = occupancy(problem).cells();
+        "to travel");
+  const int cells = occupancy(problem)->cells();
   q_ = agent.add("ratio_q", cells);
-  visits_ = agent.add("ratio_visits", occupancy(problem).counted());
+  visits_ = agent.add("ratio_visits", occupancy(problem)->counted());
   mix_ = centre.add("ratio_mix", cells);
   met_ = centre.add("ratio_met", cells + 1);
   sum_q_ = sum.add_product("q", cells, 1);
@@ -27,10 +26,10 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   hits_ = sum.add_product("hits", cells, 1);
 }
 
-void OccupancyRatio::contribute(const Round& round, In s, In g, bool, Agents agents, Centre,
-                                Message message) const {
-  const Occupancy& laws = occupancy(round.problem);
-  const Out index = round.scratch.rows(1);
+void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message message) const {
+  const Agents agents = block.agents;
+  const Occupancy& laws = *occupancy(block.problem());
+  const Out index = block.scratch().rows(1);
   laws.cell(agents.lanes, s, index);
   for (int l = 0; l < agents.lanes.count; ++l) {
     const int c = static_cast<int>(index.p[l]);
@@ -44,8 +43,9 @@ void OccupancyRatio::contribute(const Round& round, In s, In g, bool, Agents age
     agents[visits_].row(static_cast<int>(index.p[l]))[l] += 1;
 }
 
-void OccupancyRatio::end(const Round& round, In x, Agents agents, Message message) const {
-  occupancy(round.problem).law(agents.lanes, x, agents[visits_], round.scratch, agents[q_]);
+void OccupancyRatio::end(const Block& block, In x, Message message) const {
+  const Agents agents = block.agents;
+  occupancy(block.problem())->law(agents.lanes, x, agents[visits_], block.scratch(), agents[q_]);
   kernels::add_lane_sums(agents[q_], agents.lanes.count, 1, message.at(sum_q_));
 }
 
@@ -58,30 +58,30 @@ void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
   met[0] = static_cast<double>(count);
 }
 
-void OccupancyRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
-                             Out rg) const {
-  const double *mix = centre[mix_].p, *met = centre[met_].p;
+void OccupancyRatio::correct(const Block& block, Mean mean, Out rg) const {
+  const double *mix = block.centre[mix_].p, *met = block.centre[met_].p;
   const int count = static_cast<int>(met[0]), d = M_.d;
-  const Out q = round.scratch.rows(count);  // of the cells that were met
-  double* columns = round.scratch.numbers(static_cast<std::size_t>(count * d));  // M over the mix
+  const Out q = block.scratch().rows(count);  // of the cells that were met
+  double* columns =
+      block.scratch().numbers(static_cast<std::size_t>(count * d));  // M over the mix
   for (int k = 0; k < count; ++k) {
     const int c = static_cast<int>(met[k + 1]);
-    // Nobody expected this sample: it speaks for nobody.
+    // A sample that no agent's law allows counts for none.
     const double factor = mix[c] > 0 ? 1 / mix[c] : 0;
     const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * d;
     for (int r = 0; r < d; ++r) columns[r * count + k] = M[r] * factor;
-    copy({agents[q_].row(c), 1}, {q.row(k), 1, q.lanes});
+    copy({block.agents[q_].row(c), 1}, {q.row(k), 1, q.lanes});
   }
   kernels::matvec(columns, d, count, q, rg);
 }
 
-void OccupancyRatio::own(const Round& round, In s, Agents agents, Centre centre, Out rho) const {
-  const Out index = round.scratch.rows(1);
-  occupancy(round.problem).cell(agents.lanes, s, index);
-  for (int l = 0; l < agents.lanes.count; ++l) {
+void OccupancyRatio::own(const Block& block, In s, Out rho) const {
+  const Out index = block.scratch().rows(1);
+  occupancy(block.problem())->cell(block.lanes(), s, index);
+  for (int l = 0; l < block.lanes().count; ++l) {
     const int c = static_cast<int>(index.p[l]);
-    const double mix = centre[mix_].p[c];
-    rho.p[l] = mix > 0 ? agents[q_].row(c)[l] / mix : 0;
+    const double mix = block.centre[mix_].p[c];
+    rho.p[l] = mix > 0 ? block.agents[q_].row(c)[l] / mix : 0;
   }
 }
 

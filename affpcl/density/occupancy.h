@@ -1,10 +1,10 @@
-// Ratios of agents that act (on-policy control): each agent knows its own law q^i over finitely
+// Ratios of agents that act (on-policy control): each agent computes its own law q^i over finitely
 // many cells, which moves with its iterate, and adds it to the round's sum; so
 //
 //     rho^i(cell) = q^i(cell) / mean_j q^j(cell)
 //
-// is current in every round. Exact: q^i is the law itself. Otherwise what the agent cannot know is
-// counted: the paper's choice for SARSA, state visits (this round's among them) times the policy.
+// is current in every round. Exact: q^i is the law itself. Otherwise what the agent cannot compute
+// is counted: the paper's choice for SARSA, state visits (this round's too) times the policy.
 #pragma once
 
 #include "affpcl/density/ratio.h"
@@ -15,16 +15,18 @@ class OccupancyRatio final : public Ratio {
  public:
   explicit OccupancyRatio(bool exact) : exact_(exact) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                  Message message) const override;
-  void end(const Round& round, In x, Agents agents, Message message) const override;
+  void contribute(const Block& block, In s, In g, bool first, Message message) const override;
+  void end(const Block& block, In x, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
-  void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
+  void own(const Block& block, In s, Out rho) const override;
   bool learns() const override { return true; }  // the mixture, at least
 
  private:
-  const Occupancy& occupancy(const Problem& problem) const { return *problem.occupancy(exact_); }
+  const Occupancy* occupancy(const Problem& problem) const {
+    const Facets facets = problem.facets();
+    return exact_ ? facets.occupancy : facets.counted_occupancy;
+  }
 
   bool exact_;
   Field q_, visits_;  // agent: the law; how often each counted state was met

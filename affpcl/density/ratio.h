@@ -1,5 +1,5 @@
-// The importance correction's one seam: in every kind of ratio rho^i(s) = psi(s)' eta^i, so the
-// corrected direction of every agent is one product with one summed matrix (sec:k-het-pcl,
+// Density ratios of the importance correction. Every kind has the form rho^i(s) = psi(s)' eta^i, so
+// the corrected direction of every agent is one product with one summed matrix (sec:k-het-pcl,
 // apx:dre):
 //
 //     rg^i = (1/n) sum_j rho^i(s_j) g_j = M' eta^i,     M = (1/n) sum_j psi(s_j) g_j'     (p x d)
@@ -23,20 +23,18 @@ class Ratio {
   // Declares what it keeps and sends; throws BadInput if the problem lacks what this kind needs.
   virtual void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) = 0;
   // M += psi(s_j) g_j' for the agents of a block; `first` of the round's samples or a later one.
-  virtual void contribute(const Round& round, In s, In g, bool first, Agents agents, Centre centre,
-                          Message message) const = 0;
+  virtual void contribute(const Block& block, In s, In g, bool first, Message message) const = 0;
   // All of the block's samples are in; x are the iterates that drew them.
-  virtual void end(const Round& round, In x, Agents agents, Message message) const {
-    (void)round, (void)x, (void)agents, (void)message;
+  virtual void end(const Block& block, In x, Message message) const {
+    (void)block, (void)x, (void)message;
   }
   virtual void centre(const Round& round, Mean mean, Centre centre) const {
     (void)round, (void)mean, (void)centre;
   }
   // rg^i = M' eta^i.
-  virtual void correct(const Round& round, Agents agents, Centre centre, Mean mean,
-                       Out rg) const = 0;
+  virtual void correct(const Block& block, Mean mean, Out rg) const = 0;
   // rho^i at the agent's own sample.
-  virtual void own(const Round& round, In s, Agents agents, Centre centre, Out rho) const = 0;
+  virtual void own(const Block& block, In s, Out rho) const = 0;
   // Learnt from the sums of contribute; without them there is nothing to learn from.
   virtual bool learns() const { return false; }
 };

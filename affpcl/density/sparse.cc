@@ -40,9 +40,10 @@ void SparseRatio::centre(const Round&, Mean mean, Centre centre) const {
   }
 }
 
-void SparseRatio::correct(const Round& round, Agents agents, Centre centre, Mean mean,
-                          Out rg) const {
-  const Out eta = agents[eta_], V = round.scratch.rows(p()), G_eta = round.scratch.rows(p());
+void SparseRatio::correct(const Block& block, Mean mean, Out rg) const {
+  const Agents agents = block.agents;
+  const Centre centre = block.centre;
+  const Out eta = agents[eta_], V = block.scratch().rows(p()), G_eta = block.scratch().rows(p());
   const double *G = centre[G_].p, norm = centre[norm_].p[0];
   subtract(agents[own_], centre[psi0_], V);
   kernels::matvec(G, p(), p(), eta, G_eta);

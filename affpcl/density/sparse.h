@@ -22,7 +22,7 @@ class SparseRatio final : public LinearRatio {
       : LinearRatio(config.linear), penalty_(config.penalty), threshold_(config.threshold) {}
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void correct(const Round& round, Agents agents, Centre centre, Mean mean, Out rg) const override;
+  void correct(const Block& block, Mean mean, Out rg) const override;
   void eta(Agents agents, Centre centre, Scratch& scratch, Out eta) const override;
 
  private:

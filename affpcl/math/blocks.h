@@ -158,6 +158,19 @@ class Scratch {
     used_ += n;
     return p;
   }
+  // Takes back at its end what was handed out since its beginning.
+  class Frame {
+   public:
+    explicit Frame(Scratch& scratch)
+        : scratch_(scratch), chunk_(scratch.chunk_), used_(scratch.used_) {}
+    ~Frame() { scratch_.chunk_ = chunk_, scratch_.used_ = used_; }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+
+   private:
+    Scratch& scratch_;
+    std::size_t chunk_, used_;
+  };
   // Takes all back; from now on rows are for a block of so many agents.
   void clear(int agents = kLanes) { chunk_ = 0, used_ = 0, lanes_ = lanes_to_write(agents); }
 

@@ -6,19 +6,6 @@
 #include "affpcl/method/local_steps.h"
 
 namespace affpcl {
-namespace {
-
-// Step k of K x d rows.
-Out step_rows(Out all, int k, int d) { return {all.row(k * d), d, all.lanes}; }
-
-int samples_of(const Batch& batch) {
-  int all = 0;
-  for (int k = 0; k < batch.steps; ++k) all += batch.samples(k);
-  return all;
-}
-
-}  // namespace
-
 const Params<AffPcl::Config>& AffPcl::params() {
   static const Params<Config> kParams = {
       {"objective", &Config::objective,
@@ -48,46 +35,36 @@ MethodKind AffPcl::kind() {
 
 AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
     : config_(config),
-      ratio_(std::move(ratio)),
       objective_(config.objective),
+      correction_(config.correction, std::move(ratio)),
       guard_(config.guard) {}
 
 void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
-  const Shape shape = setup.problem.shape();
-  x_ = agent.add("x", shape.d);
-  gc_ = agent.add("gc", setup.period * shape.d);
-  xc_ = centre.add("xc", shape.d);
+  const int d = setup.problem.shape().d;
+  x_ = agent.add("x", d);
+  xc_ = centre.add("xc", d);
   objective_.declare(setup, centre, sum);
   path_.declare(xc_, objective_.steps() ? objective_.theta() : Field{}, sum);
-  if (config_.central == Central::kAverage) {
-    if (setup.period != 1 || !setup.step.common())
-      throw BadInput(
-          "central = \"average\" needs period = 1 and the same step size for all agents: only then "
-          "does one sum carry the average");
-    if (config_.correction == Correction::kClient)
-      throw BadInput(
-          "central = \"average\" needs correction = \"server\": only there do the corrections "
-          "cancel in the mean");
-  }
-  if (config_.correction == Correction::kServer) {
-    ratio_->declare(setup.problem, agent, centre, sum);
-  } else if (ratio_->learns()) {
-    throw BadInput(
-        "correction = \"client\" needs a ratio that is not learnt: the sums it is learnt from do "
-        "not "
-        "travel");
-  } else {  // the ratio weighs what stays at home; only the plain mean travels
-    SumLayout nothing;
-    ratio_->declare(setup.problem, agent, centre, nothing);
-    gbar_ = sum.add("gbar", shape.d);
-  }
+  if (config_.central == Central::kAverage) refuse_average(setup);
+  correction_.declare(setup, agent, centre, sum);
   drift_.declare(setup, agent);
   guard_.declare(setup, agent, centre, sum);
-  if (!ratio_->learns()) published_ = traffic_of_algorithm1(setup);
+  if (!correction_.ratio().learns()) published_ = traffic_of_algorithm1(setup);
+}
+
+void AffPcl::refuse_average(const Setup& setup) const {
+  if (setup.period != 1 || !setup.step.common())
+    throw BadInput(
+        "central = \"average\" needs period = 1 and the same step size for all agents: only then "
+        "does one sum carry the average");
+  if (config_.correction == Correction::kClient)
+    throw BadInput(
+        "central = \"average\" needs correction = \"server\": only there do the corrections "
+        "cancel in the mean");
 }
 
 // Algorithm 1 sends (s, g(x^c), g^b(theta^c), g^{c->i}) and gets three directions back. CDL-2 moves
-// x^c along the mean of g^{c->i}, so g(x^c) stays at home.
+// x^c along the mean of g^{c->i}, so g(x^c) is not sent.
 Traffic AffPcl::traffic_of_algorithm1(const Setup& setup) const {
   Layout world, sample;
   setup.problem.declare(world, sample);
@@ -98,120 +75,87 @@ Traffic AffPcl::traffic_of_algorithm1(const Setup& setup) const {
 }
 
 void AffPcl::start(const Problem& problem, const Key&, Centre centre) const {
-  set(centre.mutate(xc_), problem.start_xc());
+  set(centre.mutate(xc_), central_start(problem).x);
   objective_.start(problem, centre);
-  if (config_.central == Central::kAverage) {  // x^0_0 is the mean of the starts
-    const std::span<double> x0 = centre.mutate(xc_);
-    std::fill(x0.begin(), x0.end(), 0.0);
-    const std::int64_t n = problem.shape().agents;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::vector<double> xi = problem.start_x(i);
-      for (std::size_t r = 0; r < x0.size(); ++r) x0[r] += xi[r] / static_cast<double>(n);
-    }
+  if (config_.central != Central::kAverage) return;
+  const std::span<double> x0 = centre.mutate(xc_);  // x^0_0 is the mean of the starts
+  std::fill(x0.begin(), x0.end(), 0.0);
+  const std::int64_t n = problem.shape().agents;
+  const Buffer space(x0.size() * kLanes);
+  const Out x{space.data(), xc_.rows};
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    problem.start(lanes, x);
+    for (int l = 0; l < lanes.count; ++l)
+      for (int r = 0; r < x.rows; ++r)
+        x0[static_cast<std::size_t>(r)] += x.row(r)[l] / static_cast<double>(n);
   }
 }
 
-void AffPcl::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                        Message message) const {
-  const In xc = centre[xc_], thetac = centre[objective_.theta()];
-  const int d = x_.rows, all = samples_of(batch);
-  const Out g = round.scratch.rows(d), gx = round.scratch.rows(d),
-            gtheta = round.scratch.rows(objective_.theta().rows);
-  const bool in_place = all == 1 && config_.correction == Correction::kServer;
-  CentralPath::Walk path(path_, round, batch, centre, message);
-  guard_.contribute(round, agents, message);
+// Every sample of agent j adds to the round's sum: its part of the central steps (CDL, COE) and,
+// for the corrections of all agents, psi(s^j) g^{c->j}' at x^c and theta^c from before the round.
+void AffPcl::contribute(const Block& block, Message message) const {
+  const Batch& batch = block.batch;
+  const In xc = block.centre[xc_], thetac = block.centre[objective_.theta()];
+  const Out space = block.scratch().rows(x_.rows), gx = block.scratch().rows(x_.rows),
+            gtheta = block.scratch().rows(objective_.theta().rows);
+  CentralPath::Walk path(path_, block, message);
   for (int k = 0; k < batch.steps; ++k) {
-    const Out gc = step_rows(agents[gc_], k, d), gj = in_place ? gc : g;
-    if (!in_place) fill(gc, 0);
     path.begin(k);
+    const CentralDirections g{correction_.begin(block, k, space), gx, gtheta};
     for (int m = 0; m < batch.samples(k); ++m) {
       const In s = batch.s(k, m), b = batch.b(k, m);
-      objective_.evaluate(round, agents.lanes, s, b, centre, xc, thetac, {gj, gx, gtheta});
-      if (!path.moved()) move_centre(path, gj, gx, gtheta);
-      correction(round, batch.samples(k), all, s, gj, k + m == 0, agents, centre, gc, message);
-      if (path.moved()) {
-        objective_.evaluate(round, agents.lanes, s, b, centre, path.x(), path.theta(),
-                            {g, gx, gtheta});
-        move_centre(path, g, gx, gtheta);
-      }
-      objective_.contribute(round, s, b, message);
+      objective_.evaluate(block, {block.lanes(), s, b, path.x(), path.theta()}, g);
+      move_centre(path, g);
+      if (path.moved()) objective_.evaluate(block, {block.lanes(), s, b, xc, thetac}, g);
+      correction_.contribute(block, k, m, g.g, message);
+      objective_.contribute(block, s, b, message);
     }
   }
   path.end();
-  if (config_.correction == Correction::kServer) ratio_->end(round, agents[x_], agents, message);
-  if (config_.central == Central::kAverage) contribute_average(round, batch, agents, message);
+  correction_.end(block, block.agents[x_], message);
+  guard_.contribute(block, message);
+  if (config_.central == Central::kAverage) contribute_average(block, message);
 }
 
 // CDL and COE: one sample's central directions.
-void AffPcl::move_centre(CentralPath::Walk& path, In gc, In gx, In gtheta) const {
+void AffPcl::move_centre(CentralPath::Walk& path, const CentralDirections& g) const {
   if (config_.central != Central::kAverage)
-    path.move_x(config_.central == Central::kEstimated ? gc : gx);
-  path.move_theta(gtheta);
+    path.move_x(config_.central == Central::kEstimated ? g.g : g.gx);
+  path.move_theta(g.gtheta);
 }
 
 // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, since
 // mean_i rho^i = 1.
-void AffPcl::contribute_average(const Round& round, const Batch& batch, Agents agents,
-                                Message message) const {
-  const Out g = round.scratch.rows(x_.rows), moved = round.scratch.rows(x_.rows);
-  residual(round, agents.lanes, batch, 0, agents[x_], g);
+void AffPcl::contribute_average(const Block& block, Message message) const {
+  const Out g = block.scratch().rows(x_.rows), moved = block.scratch().rows(x_.rows);
+  direction(block, 0, block.agents[x_], g);
   fill(moved, 0);
-  descend(moved, round.step.agents(round.first, agents.lanes, round.scratch), g);
+  descend(moved, block.step_sizes(0), g);
   message.add(path_.sum_x(), moved);
-}
-
-// Keeps g^{c->i}, and sends g; g is of no use afterwards, unless it is alone.
-void AffPcl::correction(const Round& round, int step, int all, In s, Out g, bool first,
-                        Agents agents, Centre centre, Out gc, Message message) const {
-  const double share = 1.0 / all;
-  if (config_.correction == Correction::kServer) {
-    if (g.p != gc.p) add_scaled(gc, 1.0 / step, g);
-    if (share != 1)
-      for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
-    ratio_->contribute(round, s, g, first, agents, centre, message);
-    return;
-  }
-  const Out rho = round.scratch.rows(1);
-  ratio_->own(round, s, agents, centre, rho);
-  for (int r = 0; r < g.rows; ++r)
-    for (int l = 0; l < agents.lanes.count; ++l) {
-      gc.row(r)[l] += g.row(r)[l] / (rho.p[l] * step);
-      g.row(r)[l] *= share;
-    }
-  message.add(gbar_, g);
 }
 
 void AffPcl::centre(const Round& round, Mean mean, Centre centre) const {
   path_.centre(mean, centre);
   objective_.centre(mean, centre);
-  ratio_->centre(round, mean, centre);
+  correction_.centre(round, mean, centre);
   guard_.centre(mean, centre);
 }
 
-void AffPcl::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                    Mean mean) const {
-  const int d = x_.rows;
-  const Out x = agents[x_], g = round.scratch.rows(d), rg = round.scratch.rows(d),
-            h = round.scratch.rows(d);
-  if (config_.correction == Correction::kServer) {
-    ratio_->correct(round, agents, centre, mean, rg);
-  } else {
-    copy(mean[gbar_], rg);
-  }
-  if (drift_.weighs(round)) {
-    const Out rho = round.scratch.rows(1);
-    ratio_->own(round, batch.s(0, 0), agents, centre, rho);
-    drift_.weigh(round, agents, rho);
-  }
-  for (int k = 0; k < batch.steps; ++k) {
-    residual(round, agents.lanes, batch, k, x, g);                      // g^i(x^i)
-    drift_.follow(round, agents, rg, step_rows(agents[gc_], k, d), h);  // h = rg^i - g^{c->i}
-    guard_.apply(round.first + k, agents, centre, g, h);
-    descend(x, round.step.agents(round.first + k, agents.lanes, round.scratch), g, h);
+void AffPcl::update(const Block& block, Mean mean) const {
+  const Out x = block.agents[x_], g = block.scratch().rows(x.rows),
+            rg = block.scratch().rows(x.rows), h = block.scratch().rows(x.rows);
+  correction_.corrected(block, mean, rg);
+  drift_.weigh(block, correction_.ratio());
+  for (int k = 0; k < block.batch.steps; ++k) {
+    direction(block, k, x, g);                               // g^i(x^i)
+    drift_.follow(block, rg, correction_.own(block, k), h);  // h = rg^i - g^{c->i}
+    guard_.apply(block, k, g, h);
+    descend(x, block.step_sizes(k), g, h);
   }
 }
 
-// What the watch and the guard have to say, one after the other.
+// The tallies of the drift monitor, then those of the guard.
 std::vector<Tally> AffPcl::tallies() const {
   std::vector<Tally> all = DriftMonitor::tallies();
   for (Tally t : guard_.tallies()) all.push_back(t);
@@ -219,9 +163,9 @@ std::vector<Tally> AffPcl::tallies() const {
 }
 
 void AffPcl::report(Agents agents, Out rows) const {
-  const auto watched = static_cast<int>(DriftMonitor::tallies().size());
-  drift_.report(agents, {rows.p, watched, rows.lanes});
-  guard_.report(agents, {rows.row(watched), rows.rows - watched, rows.lanes});
+  const auto monitored = static_cast<int>(DriftMonitor::tallies().size());
+  drift_.report(agents, {rows.p, monitored, rows.lanes});
+  guard_.report(agents, {rows.row(monitored), rows.rows - monitored, rows.lanes});
 }
 
 std::vector<std::string> AffPcl::columns() const {
@@ -231,10 +175,10 @@ std::vector<std::string> AffPcl::columns() const {
 }
 
 void AffPcl::conclude(std::span<const double> tallies, std::span<double> columns) const {
-  const std::size_t watched = DriftMonitor::tallies().size(),
+  const std::size_t monitored = DriftMonitor::tallies().size(),
                     shown = DriftMonitor::columns().size();
-  DriftMonitor::conclude(tallies.first(watched), columns.first(shown));
-  if (columns.size() > shown) Guard::conclude(tallies.subspan(watched), columns.subspan(shown));
+  DriftMonitor::conclude(tallies.first(monitored), columns.first(shown));
+  if (columns.size() > shown) Guard::conclude(tallies.subspan(monitored), columns.subspan(shown));
 }
 
 }  // namespace affpcl

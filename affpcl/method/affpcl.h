@@ -3,17 +3,17 @@
 //
 //   x^i_{t+1} = x^i_t - alpha^i ( g^i(x^i_t) + rg^i - g^{c->i} )            eq:ker-het-pcl-alg
 //
-//     g^i(x)    = A(s^i) x - b^i(s^i)                its own direction
-//     g^{c->j}  = A(s^j) x^c - bhat^c(s^j)           the central direction, at j's sample
+//     g^i(x)    = G(s^i, x) - b^i(s^i)               its own direction; the paper: G = A(s) x
+//     g^{c->j}  = G(s^j, x^c) - bhat^c(s^j)          the central direction, at j's sample
 //     rg^i      = (1/n) sum_j rho^i(s^j) g^{c->j}    the same, importance-corrected for i
 //
 //   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)            CDL, eq:fl
 //   theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)  COE, eq:obj-alg
 //
-// The parts: density/ratio.h (rho), central_objective.h (bhat^c and COE), central_path.h (the
-// centre's steps), guard.h, drift_monitor.h. With a period of K steps, x^c and theta^c stay fixed
-// for the correction, rg^i is the mean over all nK samples, and local step k uses g^{c->i} at its
-// own sample k.
+// The parts: central_objective.h (bhat^c and COE), central_path.h (the centre's steps),
+// correction.h (rg^i and g^{c->i}, with rho of density/ratio.h), guard.h, drift_monitor.h. With a
+// period of K steps, x^c and theta^c stay fixed for the correction, rg^i is the mean over all nK
+// samples, and local step k uses g^{c->i} at its own sample k.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/density/ratio.h"
 #include "affpcl/method/central_objective.h"
 #include "affpcl/method/central_path.h"
+#include "affpcl/method/correction.h"
 #include "affpcl/method/drift_monitor.h"
 #include "affpcl/method/guard.h"
 #include "affpcl/method/method.h"
@@ -33,10 +33,9 @@ namespace affpcl {
 class AffPcl final : public Method {
  public:
   using Objective = CentralObjective::Form;
+  using Correction = ImportanceCorrection::Side;
   // CDL-1 (eq:alg-cdl-1: own b^j), CDL-2 (eq:alg-cdl-2: bhat^c), x^0 = mean of x^i.
   enum class Central { kOwn, kEstimated, kAverage };
-  // Client: g^{c->i}/rho^i(s^i) instead; unbiased, unbounded variance.
-  enum class Correction { kServer, kClient };
   struct Config {
     Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
@@ -50,13 +49,11 @@ class AffPcl final : public Method {
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
   void start(const Problem& problem, const Key& key, Centre centre) const override;
   void start(const Problem& problem, Agents agents) const override {
-    start_agents(problem, agents, x_);
+    problem.start(agents.lanes, agents[x_]);
   }
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
   In central_x(Centre centre) const override { return centre[xc_]; }
   In central_theta(Centre centre) const override {
@@ -70,21 +67,16 @@ class AffPcl final : public Method {
 
  private:
   Traffic traffic_of_algorithm1(const Setup& setup) const;
-  void move_centre(CentralPath::Walk& path, In gc, In gx, In gtheta) const;
-  // Takes g^{c->j} of one sample, of so many in its step and in the round, into the
-  // importance-corrected sum and into the agent's own g^{c->i}.
-  void correction(const Round& round, int step, int all, In s, Out g, bool first, Agents agents,
-                  Centre centre, Out gc, Message message) const;
-  void contribute_average(const Round& round, const Batch& batch, Agents agents,
-                          Message message) const;
+  void refuse_average(const Setup& setup) const;
+  void move_centre(CentralPath::Walk& path, const CentralDirections& g) const;
+  void contribute_average(const Block& block, Message message) const;
 
   Config config_;
-  std::unique_ptr<Ratio> ratio_;
   CentralObjective objective_;
   CentralPath path_;
-  Field x_, gc_;  // per agent: x^i; g^{c->i} of the round's steps
-  Field xc_;      // centre
-  Field gbar_;    // sum, client-side correction: the plain mean of g^{c->j}
+  ImportanceCorrection correction_;
+  Field x_;   // per agent: x^i
+  Field xc_;  // centre
   DriftMonitor drift_;
   Guard guard_;
   Traffic published_;
@@ -93,11 +85,6 @@ class AffPcl final : public Method {
 template <>
 struct EnumNames<AffPcl::Central> {
   static constexpr std::string_view all[] = {"own", "estimated", "average"};
-};
-
-template <>
-struct EnumNames<AffPcl::Correction> {
-  static constexpr std::string_view all[] = {"server", "client"};
 };
 
 }  // namespace affpcl

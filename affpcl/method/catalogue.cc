@@ -46,11 +46,4 @@ void add_method_kind(MethodKind kind) {
   registry().push_back(std::move(kind));
 }
 
-void start_agents(const Problem& problem, Agents agents, Field x) {
-  for (int l = 0; l < agents.lanes.count; ++l) {
-    const std::vector<double> x0 = problem.start_x(agents.lanes.first + l);
-    for (int r = 0; r < x.rows; ++r) agents[x].row(r)[l] = x0[static_cast<std::size_t>(r)];
-  }
-}
-
 }  // namespace affpcl

@@ -9,115 +9,111 @@
 
 namespace affpcl {
 
-void CentralObjective::declare(const Setup& setup, Layout& centre, SumLayout& sum) {
-  const Problem& problem = setup.problem;
-  const int k = problem.shape().k;
+// kAuto becomes the problem's choice; refuses a form that the problem cannot have.
+void CentralObjective::resolve(const Problem& problem) {
+  const Facets facets = problem.facets();
   if (form_ == Form::kAuto) {
-    switch (problem.objective_form()) {
-      case ObjectiveForm::kLearnt:
-        form_ = Form::kLearnt;
-        break;
-      case ObjectiveForm::kMoments:
-        form_ = Form::kMoments;
-        break;
-      case ObjectiveForm::kKnown:
-        form_ = Form::kKnown;
-        break;
-      case ObjectiveForm::kTabular:
-        form_ = Form::kTabular;
-        break;
-    }
+    constexpr Form kChoices[] = {Form::kLearnt, Form::kMoments, Form::kKnown, Form::kTabular};
+    form_ = kChoices[static_cast<int>(facets.form)];
   }
-  if ((form_ == Form::kLearnt || form_ == Form::kMoments) && k == 0)
+  if ((form_ == Form::kLearnt || form_ == Form::kMoments) && facets.linear == nullptr)
     throw BadInput(std::string("objective = \"") + (steps() ? "learnt" : "moments") +
                    "\" needs Phi, which this problem does not have; use \"tabular\" or \"known\"");
-  switch (form_) {
-    case Form::kLearnt:
-      theta_ = centre.add("thetac", k);
-      break;
-    case Form::kMoments:
-      theta_ = centre.add("thetac", k);
-      seen_ = centre.add("moments", k * (k + 1));
-      moments_ = sum.add_product("moments", k, k + 1);
-      break;
-    case Form::kTabular:
-      table_ = problem.table();
-      if (table_.cells == 0)
-        throw BadInput(
-            "objective = \"tabular\" needs a problem with finitely many states; use \"learnt\"");
-      seen_ = centre.add("seen", table_.cells * (table_.width + 1));
-      cells_ = sum.add_product("cells", table_.cells, table_.width + 1);
-      break;
-    case Form::kKnown:
-    case Form::kAuto:
-      break;
+  if (form_ == Form::kKnown && facets.known == nullptr)
+    throw BadInput(
+        "objective = \"known\" needs a problem that states the mean of all agents' objectives; on "
+        "recorded data that is outcome channels and the agents' weights of them");
+  if (form_ == Form::kTabular && facets.table == nullptr)
+    throw BadInput(
+        "objective = \"tabular\" needs a problem with finitely many states; use \"learnt\"");
+}
+
+void CentralObjective::declare(const Setup& setup, Layout& centre, SumLayout& sum) {
+  const int k = setup.problem.shape().k;
+  resolve(setup.problem);
+  if (form_ == Form::kLearnt || form_ == Form::kMoments) theta_ = centre.add("thetac", k);
+  if (form_ == Form::kMoments) {
+    seen_ = centre.add("moments", k * (k + 1));
+    moments_ = sum.add_product("moments", k, k + 1);
+  }
+  if (form_ == Form::kTabular) {
+    const ObjectiveTable& table = *setup.problem.facets().table;
+    width_ = table.width();
+    seen_ = centre.add("seen", table.cells() * (width_ + 1));
+    cells_ = sum.add_product("cells", table.cells(), width_ + 1);
   }
 }
 
 void CentralObjective::start(const Problem& problem, Centre centre) const {
-  if (theta_.rows > 0) set(centre.mutate(theta_), problem.start_thetac());
+  if (theta_.rows > 0) set(centre.mutate(theta_), central_start(problem).theta);
 }
 
-void CentralObjective::evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x,
-                                In theta, const Problem::AtCentre& to) const {
-  if (form_ == Form::kLearnt) return round.problem.at_centre(lanes, s, b, x, theta, to);
-  round.problem.apply(lanes, s, x, to.gx);
+void CentralObjective::evaluate(const Block& block, const AtCentre& at,
+                                const CentralDirections& to) const {
+  const Problem& problem = block.problem();
+  Scratch& scratch = block.scratch();
+  const Facets facets = problem.facets();
+  if (form_ == Form::kLearnt) return facets.linear->at_centre(problem, at, scratch, to);
+  problem.direction(at.lanes, at.s, {}, at.x, scratch, to.gx);
   if (form_ == Form::kKnown) {
-    round.problem.known(lanes, s, to.g);
+    facets.known->known(at.lanes, at.s, scratch, to.g);
   } else if (form_ == Form::kMoments) {  // theta^c stays where it is during a round
-    round.problem.Phi(lanes, s, centre[theta_], to.g);
+    facets.linear->Phi(at.lanes, at.s, block.centre[theta_], scratch, to.g);
   } else {
-    from_table(round, lanes, s, centre, to.g);
+    from_table(block, at.s, to.g);
   }
   subtract(to.gx, to.g, to.g);
-  subtract(to.gx, b, to.gx);
+  subtract(to.gx, at.b, to.gx);
 }
 
-void CentralObjective::from_table(const Round& round, Lanes lanes, In s, Centre centre,
-                                  Out bhat) const {
-  const Out cell = round.scratch.rows(1), value = round.scratch.rows(table_.width);
-  round.problem.cell(lanes, s, cell);
-  const double* seen = centre[seen_].p;
-  for (int l = 0; l < lanes.count; ++l) {
-    const double* c =
-        seen + static_cast<std::ptrdiff_t>(std::max(cell.p[l], 0.0)) * (table_.width + 1);
-    const double count = cell.p[l] < 0 ? 0 : c[table_.width];
-    for (int r = 0; r < table_.width; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
+void CentralObjective::from_table(const Block& block, In s, Out bhat) const {
+  const Scratch::Frame frame(block.scratch());
+  const ObjectiveTable& table = *block.problem().facets().table;
+  const Out cell = block.scratch().rows(1), value = block.scratch().rows(width_);
+  table.cell(block.lanes(), s, cell);
+  const double* seen = block.centre[seen_].p;
+  for (int l = 0; l < block.lanes().count; ++l) {
+    const double* c = seen + static_cast<std::ptrdiff_t>(std::max(cell.p[l], 0.0)) * (width_ + 1);
+    const double count = cell.p[l] < 0 ? 0 : c[width_];
+    for (int r = 0; r < width_; ++r) value.row(r)[l] = count > 0 ? c[r] / count : 0;
   }
-  round.problem.table_lift(lanes, s, value, bhat);
+  table.table_lift(block.lanes(), s, value, bhat);
 }
 
-void CentralObjective::contribute(const Round& round, In s, In b, Message message) const {
-  if (form_ == Form::kTabular) add_cell(round, s, b, message);
-  if (form_ == Form::kMoments) add_moments(round, s, b, message);
+void CentralObjective::contribute(const Block& block, In s, In b, Message message) const {
+  if (form_ == Form::kTabular) add_cell(block, s, b, message);
+  if (form_ == Form::kMoments) add_moments(block, s, b, message);
 }
 
-void CentralObjective::add_cell(const Round& round, In s, In b, Message message) const {
-  const Lanes lanes = message.lanes();
-  const int w = table_.width;
-  const Out cell = round.scratch.rows(1), value = round.scratch.rows(w);
-  round.problem.cell(lanes, s, cell);
-  round.problem.table_value(lanes, s, b, value);
+void CentralObjective::add_cell(const Block& block, In s, In b, Message message) const {
+  const Scratch::Frame frame(block.scratch());
+  const Lanes lanes = block.lanes();
+  const ObjectiveTable& table = *block.problem().facets().table;
+  const Out cell = block.scratch().rows(1), value = block.scratch().rows(width_);
+  table.cell(lanes, s, cell);
+  table.table_value(lanes, s, b, value);
   for (int l = 0; l < lanes.count; ++l) {
     if (cell.p[l] < 0) continue;
-    double* c = message.at(cells_) + static_cast<std::ptrdiff_t>(cell.p[l]) * (w + 1);
-    for (int r = 0; r < w; ++r) c[r] += value.row(r)[l];
-    c[w] += 1;
+    double* c = message.at(cells_) + static_cast<std::ptrdiff_t>(cell.p[l]) * (width_ + 1);
+    for (int r = 0; r < width_; ++r) c[r] += value.row(r)[l];
+    c[width_] += 1;
   }
 }
 
 // COE's direction is M theta - v: its value at 0 is -v, at a unit vector a column of M minus v.
-void CentralObjective::add_moments(const Round& round, In s, In b, Message message) const {
-  const Lanes lanes = message.lanes();
+void CentralObjective::add_moments(const Block& block, In s, In b, Message message) const {
+  Scratch& scratch = block.scratch();
+  const Scratch::Frame frame(scratch);
+  const LinearObjective& linear = *block.problem().linear();
+  const Lanes lanes = block.lanes();
   const int k = theta_.rows;
-  const Out bhat = round.scratch.rows(b.rows), at_zero = round.scratch.rows(k),
-            g = round.scratch.rows(k);
-  double* unit = round.scratch.numbers(static_cast<std::size_t>(k));
+  const Out bhat = scratch.rows(b.rows), at_zero = scratch.rows(k), g = scratch.rows(k);
+  double* unit = scratch.numbers(static_cast<std::size_t>(k));
   std::fill_n(unit, k, 0.0);
   const In theta{unit, k, 1};
-  const auto direction = [&](Out to) {
-    round.problem.Phi(lanes, s, theta, bhat);
-    round.problem.coe(lanes, s, b, theta, bhat, to);
+  const auto coe = [&](Out to) {
+    linear.Phi(lanes, s, theta, scratch, bhat);
+    linear.coe(lanes, s, b, theta, bhat, to);
   };
   const auto total = [&](Out of, int r) {
     double sum = 0;
@@ -125,11 +121,11 @@ void CentralObjective::add_moments(const Round& round, In s, In b, Message messa
     return sum;
   };
   double* moments = message.at(moments_);
-  direction(at_zero);
+  coe(at_zero);
   for (int r = 0; r < k; ++r) moments[r * (k + 1) + k] -= total(at_zero, r);
   for (int c = 0; c < k; ++c) {
     unit[c] = 1;
-    direction(g);
+    coe(g);
     unit[c] = 0;
     subtract(g, at_zero, g);
     for (int r = 0; r < k; ++r) moments[r * (k + 1) + c] += total(g, r);

@@ -3,9 +3,9 @@
 //   learnt    bhat^c(s) = Phi(s) theta^c, theta^c by gradient steps (COE, eq:obj-alg): the paper
 //   moments   bhat^c(s) = Phi(s) theta^c, theta^c solved from summed moments. COE's direction is
 //             M(s) theta - v(s); theta^c solves (sum M) theta = sum v, summed over the rounds'
-//             means so far, by a generalised inverse until sum M has full rank. Outcome channels: M
-//             = cc', v = c r. There is no step size.
-//   known     b^0(s), where agents state their weights: nothing is learnt
+//             means so far, by a generalised inverse until sum M has full rank. Outcome channels:
+//             M = cc', v = c r. There is no step size.
+//   known     b^0(s), the mean of all b^j(s), where it is stated: nothing is learnt
 //   tabular   a running mean of b per state (apx:lfa)
 #pragma once
 
@@ -25,25 +25,24 @@ class CentralObjective {
   bool steps() const { return form_ == Form::kLearnt; }  // theta^c moves by gradient steps
   Field theta() const { return theta_; }                 // theta^c; no rows where there is none
 
-  // At the samples s, with central x and theta: g^{c->i} = A(s) x - bhat^c(s), A(s) x - b, and
-  // COE's direction where steps().
-  void evaluate(const Round& round, Lanes lanes, In s, In b, Centre centre, In x, In theta,
-                const Problem::AtCentre& to) const;
+  // g^{c->i} = G(s, x) - bhat^c(s), G(s, x) - b, and COE's direction where steps().
+  void evaluate(const Block& block, const AtCentre& at, const CentralDirections& to) const;
   // What a sample adds to the round's sum beside gradient steps.
-  void contribute(const Round& round, In s, In b, Message message) const;
+  void contribute(const Block& block, In s, In b, Message message) const;
   void centre(Mean mean, Centre centre) const;
 
  private:
-  void from_table(const Round& round, Lanes lanes, In s, Centre centre, Out bhat) const;
-  void add_cell(const Round& round, In s, In b, Message message) const;
-  void add_moments(const Round& round, In s, In b, Message message) const;
+  void resolve(const Problem& problem);
+  void from_table(const Block& block, In s, Out bhat) const;
+  void add_cell(const Block& block, In s, In b, Message message) const;
+  void add_moments(const Block& block, In s, In b, Message message) const;
 
   Form form_;
   Field theta_;      // centre: theta^c
   Field seen_;       // centre: what was summed so far, tabular or moments
   Product cells_;    // sum, tabular: one-hot(cell) (value, 1)'
   Product moments_;  // sum, moments: (M, v), k x (k + 1)
-  Table table_;
+  int width_ = 0;    // tabular: numbers of a cell
 };
 
 template <>

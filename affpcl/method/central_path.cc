@@ -15,16 +15,10 @@ void CentralPath::centre(Mean mean, Centre centre) const {
   shift(centre.mutate(theta_), mean[dtheta_]);
 }
 
-CentralPath::Walk::Walk(const CentralPath& path, const Round& round, const Batch& batch,
-                        Centre centre, Message message)
-    : path_(path),
-      round_(round),
-      batch_(batch),
-      centre_(centre),
-      message_(message),
-      several_(batch.steps > 1) {
+CentralPath::Walk::Walk(const CentralPath& path, const Block& block, Message message)
+    : path_(path), block_(block), message_(message), several_(block.batch.steps > 1) {
   if (!several_) return;
-  Scratch& scratch = round.scratch;
+  Scratch& scratch = block.scratch();
   dx_ = scratch.rows(path.x_.rows), dtheta_ = scratch.rows(path.theta_.rows);
   x_ = scratch.rows(path.x_.rows), theta_ = scratch.rows(path.theta_.rows);
   fill(dx_, 0);
@@ -33,11 +27,12 @@ CentralPath::Walk::Walk(const CentralPath& path, const Round& round, const Batch
 
 void CentralPath::Walk::begin(int k) {
   k_ = k;
-  alpha_x_ = round_.step.central.at(round_.first + k) / batch_.samples(k);
-  alpha_theta_ = round_.step.objective.at(round_.first + k) / batch_.samples(k);
+  const Round& round = block_.round;
+  alpha_x_ = round.step.central.at(round.first + k) / block_.batch.samples(k);
+  alpha_theta_ = round.step.objective.at(round.first + k) / block_.batch.samples(k);
   if (k == 0) return;
-  copy(centre_[path_.x_], x_), add_scaled(x_, 1, dx_);
-  copy(centre_[path_.theta_], theta_), add_scaled(theta_, 1, dtheta_);
+  copy(block_.centre[path_.x_], x_), add_scaled(x_, 1, dx_);
+  copy(block_.centre[path_.theta_], theta_), add_scaled(theta_, 1, dtheta_);
 }
 
 void CentralPath::Walk::move(Field sum, Out by, double alpha, In g) {

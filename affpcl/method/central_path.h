@@ -20,12 +20,11 @@ class CentralPath {
   // One block's path through a round.
   class Walk {
    public:
-    Walk(const CentralPath& path, const Round& round, const Batch& batch, Centre centre,
-         Message message);
+    Walk(const CentralPath& path, const Block& block, Message message);
     void begin(int k);  // local step k: copies stand where the steps before it led
     bool moved() const { return k_ > 0; }  // the copies may differ from the centre
-    In x() const { return moved() ? In(x_) : centre_[path_.x_]; }
-    In theta() const { return moved() ? In(theta_) : centre_[path_.theta_]; }
+    In x() const { return moved() ? In(x_) : block_.centre[path_.x_]; }
+    In theta() const { return moved() ? In(theta_) : block_.centre[path_.theta_]; }
     // One sample's directions, an equal part of local step k.
     void move_x(In g);
     void move_theta(In g);
@@ -35,9 +34,7 @@ class CentralPath {
     void move(Field sum, Out by, double alpha, In g);
 
     const CentralPath& path_;
-    const Round& round_;
-    const Batch& batch_;
-    Centre centre_;
+    const Block& block_;
     Message message_;
     bool several_;
     int k_ = 0;

@@ -21,33 +21,18 @@ MethodKind Ditto::kind() {
 
 void Ditto::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   v_ = agent.add("v", setup.problem.shape().d);
-  w_ = centre.add("w", v_.rows);
+  common_.declare(setup, centre, sum);
   before_ = centre.add("w before", v_.rows);
-  moved_ = sum.add("moved", v_.rows);
-}
-
-void Ditto::start(const Problem& problem, const Key&, Centre centre) const {
-  set(centre.mutate(w_), problem.start_xc());
-}
-
-void Ditto::start(const Problem& problem, Agents agents) const {
-  start_agents(problem, agents, v_);
-}
-
-void Ditto::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                       Message message) const {
-  message.add(moved_, local_displacement(round, agents.lanes, batch, centre[w_]));
 }
 
 void Ditto::centre(const Round&, Mean mean, Centre centre) const {
-  std::copy_n(centre[w_].p, w_.rows, centre.mutate(before_).begin());
-  shift(centre.mutate(w_), mean[moved_]);
+  std::copy_n(common_.w(centre).p, before_.rows, centre.mutate(before_).begin());
+  common_.centre(mean, centre);
 }
 
-void Ditto::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                   Mean) const {
-  const In w = centre[config_.published ? before_ : w_];
-  local_steps(round, agents.lanes, batch, agents[v_], {config_.lambda, w});
+void Ditto::update(const Block& block, Mean) const {
+  const In w = config_.published ? block.centre[before_] : common_.w(block.centre);
+  local_steps(block, block.agents[v_], {config_.lambda, w});
 }
 
 }  // namespace affpcl

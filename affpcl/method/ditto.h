@@ -3,11 +3,11 @@
 //
 //   v_i -= alpha (g_i(v_i) + lambda (v_i - w))
 //
-// A simplified form ("figure"; ours, for the paper gives no details) pulls towards the w of after
-// the round's sum, the published algorithm towards the one of before.
+// A simplified form ("figure"; ours, for the paper gives no details) pulls towards the w from after
+// the round's sum, the published algorithm towards the one from before.
 #pragma once
 
-#include "affpcl/method/method.h"
+#include "affpcl/method/common_model.h"
 
 namespace affpcl {
 
@@ -15,26 +15,32 @@ class Ditto final : public Method {
  public:
   struct Config {
     double lambda = 15;      // strength of the pull
-    bool published = false;  // pull towards the w of before the sum
+    bool published = false;  // pull towards the w from before the sum
   };
   explicit Ditto(const Config& config) : config_(config) {}
   static const Params<Config>& params();
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void start(const Problem& problem, const Key& key, Centre centre) const override;
-  void start(const Problem& problem, Agents agents) const override;
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override;
+  void start(const Problem& problem, const Key&, Centre centre) const override {
+    common_.start(problem, centre);
+  }
+  void start(const Problem& problem, Agents agents) const override {
+    problem.start(agents.lanes, agents[v_]);
+  }
+  void contribute(const Block& block, Message message) const override {
+    common_.contribute(block, message);
+  }
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[v_]; }
-  In central_x(Centre centre) const override { return centre[w_]; }
+  In central_x(Centre centre) const override { return common_.w(centre); }
 
  private:
   Config config_;
-  Field v_, w_, before_, moved_;
+  CommonModel common_;
+  Field v_;       // per agent
+  Field before_;  // centre: w from before the round's sum
 };
 
 }  // namespace affpcl

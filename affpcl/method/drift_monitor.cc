@@ -28,13 +28,11 @@ void DriftMonitor::declare(const Setup& setup, Layout& agent) {
   part_ = agent.add("drift_part", 2);
 }
 
-bool DriftMonitor::weighs(const Round& round) const {
-  return (round.first / period_ + 1) % every_ == 0;
-}
-
-void DriftMonitor::weigh(const Round&, Agents agents, In rho) const {
-  const Out t = agents[tally_];
-  for (int l = 0; l < agents.lanes.count; ++l) {
+void DriftMonitor::weigh(const Block& block, const Ratio& ratio) const {
+  if ((block.round.first / period_ + 1) % every_ != 0) return;
+  const Out rho = block.scratch().rows(1), t = block.agents[tally_];
+  ratio.own(block, block.batch.s(0, 0), rho);
+  for (int l = 0; l < block.lanes().count; ++l) {
     t.row(kWeights)[l] += 1;
     t.row(kWeightSum)[l] += rho.p[l];
     t.row(kOutside)[l] += rho.p[l] < 0 || rho.p[l] > n_ * (1 + 1e-12);
@@ -42,10 +40,11 @@ void DriftMonitor::weigh(const Round&, Agents agents, In rho) const {
   }
 }
 
-void DriftMonitor::follow(const Round& round, Agents agents, In rg, In gc, Out h) const {
+void DriftMonitor::follow(const Block& block, In rg, In gc, Out h) const {
+  const Agents agents = block.agents;
   alignas(64) double along[kLanes], square[kLanes];
   difference(rg, gc, h, agents[h_], along, square);
-  if (2 * round.first < steps_) return;
+  if (2 * block.round.first < steps_) return;
   const Out t = agents[tally_];
   double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
   double *count = t.row(kCount), *s1 = t.row(kS1), *s2 = t.row(kS2), *s3 = t.row(kS3);

@@ -22,11 +22,10 @@ namespace affpcl {
 class DriftMonitor {
  public:
   void declare(const Setup& setup, Layout& agent);
-  // Whether this is one of the rounds in which weights are looked at.
-  bool weighs(const Round& round) const;
-  void weigh(const Round& round, Agents agents, In rho) const;
+  // In a few rounds of the run: looks at the weights rho^i of the agents' own samples.
+  void weigh(const Block& block, const Ratio& ratio) const;
   // Writes h = rg - gc of one local step, and takes it into account.
-  void follow(const Round& round, Agents agents, In rg, In gc, Out h) const;
+  void follow(const Block& block, In rg, In gc, Out h) const;
 
   static std::vector<Tally> tallies();
   void report(Agents agents, Out rows) const { copy(agents[tally_], rows); }

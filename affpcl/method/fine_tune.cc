@@ -22,32 +22,16 @@ MethodKind FineTune::kind() {
 void FineTune::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   switch_at_ = std::llround(config_.together * static_cast<double>(setup.steps));
   x_ = agent.add("x", setup.problem.shape().d);
-  w_ = centre.add("w", x_.rows);
-  moved_ = sum.add("moved", x_.rows);
+  common_.declare(setup, centre, sum);
 }
 
-void FineTune::start(const Problem& problem, const Key&, Centre centre) const {
-  set(centre.mutate(w_), problem.start_xc());
+void FineTune::contribute(const Block& block, Message message) const {
+  if (together(block.round)) common_.contribute(block, message);
 }
 
-void FineTune::start(const Problem& problem, Agents agents) const {
-  start_agents(problem, agents, x_);
-}
-
-void FineTune::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                          Message message) const {
-  if (together(round))
-    message.add(moved_, local_displacement(round, agents.lanes, batch, centre[w_]));
-}
-
-void FineTune::centre(const Round&, Mean mean, Centre centre) const {
-  shift(centre.mutate(w_), mean[moved_]);
-}
-
-void FineTune::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                      Mean) const {
-  if (together(round)) return copy(centre[w_], agents[x_]);
-  local_steps(round, agents.lanes, batch, agents[x_]);
+void FineTune::update(const Block& block, Mean) const {
+  if (together(block.round)) return copy(common_.w(block.centre), block.agents[x_]);
+  local_steps(block, block.agents[x_]);
 }
 
 }  // namespace affpcl

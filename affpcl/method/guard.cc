@@ -38,10 +38,10 @@ void Guard::evidence(std::int64_t steps, Agents agents, double* square, double* 
   for (int l = 0; l < hbar.lanes; ++l) variance[l] = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
 }
 
-void Guard::contribute(const Round& round, Agents agents, Message message) const {
+void Guard::contribute(const Block& block, Message message) const {
   if (mode_ != Mode::kFull) return;
-  const Out numbers = round.scratch.rows(2);
-  evidence(round.first, agents, numbers.row(0), numbers.row(1));
+  const Out numbers = block.scratch().rows(2);
+  evidence(block.round.first, block.agents, numbers.row(0), numbers.row(1));
   message.add(sum_, numbers);
 }
 
@@ -50,8 +50,10 @@ void Guard::centre(Mean mean, Centre centre) const {
   centre.mutate(pool_)[0] = std::max(0.0, mean[sum_].p[0] - tolerance_ * mean[sum_].p[1]);
 }
 
-void Guard::apply(std::int64_t step, Agents agents, Centre centre, In g, Out h) const {
+void Guard::apply(const Block& block, int k, In g, Out h) const {
   if (!on()) return;
+  const Agents agents = block.agents;
+  const std::int64_t step = block.round.first + k;
   const int lanes = h.lanes;
   const Out hbar = agents[hbar_], m = agents[means_];
   double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias);
@@ -59,7 +61,7 @@ void Guard::apply(std::int64_t step, Agents agents, Centre centre, In g, Out h) 
   std::fill_n(s, lanes, 0.0);
   if (mode_ == Mode::kFull) {
     evidence(step, agents, square, variance);
-    const double B2 = centre[pool_].p[0];
+    const double B2 = block.centre[pool_].p[0];
     if (B2 > 0)
       for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
   }

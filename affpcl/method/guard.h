@@ -5,12 +5,10 @@
 //
 //   c     the weight that h deserves as a control variate, -<g, h> / <h, h> in [0, 1]: 1 while it
 //         cancels the noise of g, 0 where it only adds noise.
-//   hbar  the mean of h. It is 0 if the ratio is right, and then s is 0. How far it is from 0 is
-//   judged
-//         by all agents together, for a ratio is rarely wrong for one alone: with v the variance of
-//         an agent's hbar, B^2 = mean_j |hbar_j|^2 - (1 + 3.2 sqrt(2/(n d))) mean_j v_j is what
-//         is left when chance is taken off (about three standard deviations of it), and
-//         s = B^2 / (B^2 + v / 5).
+//   hbar  the mean of h. It is 0 if the ratio is right, and then s is 0. The evidence of all agents
+//         is pooled, for a ratio is rarely wrong for one alone: with v the variance of an agent's
+//         hbar, B^2 = mean_j |hbar_j|^2 - (1 + 3.2 sqrt(2/(n d))) mean_j v_j is what is left when
+//         chance is taken off (about three standard deviations of it), and s = B^2 / (B^2 + v / 5).
 //
 // All means are over past steps, step tau weighted by tau^2, so that they follow a transient and
 // still settle. c uses nothing of the present step, so with a right ratio a step of mode `weight`
@@ -32,10 +30,10 @@ class Guard {
   explicit Guard(Mode mode) : mode_(mode) {}
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum);
-  void contribute(const Round& round, Agents agents, Message message) const;
+  void contribute(const Block& block, Message message) const;
   void centre(Mean mean, Centre centre) const;
-  // Turns the h of local step `step` into c (h - s hbar), then takes g and h into the means.
-  void apply(std::int64_t step, Agents agents, Centre centre, In g, Out h) const;
+  // Turns the h of local step k into c (h - s hbar), then takes g and h into the means.
+  void apply(const Block& block, int k, In g, Out h) const;
 
   std::vector<Tally> tallies() const;
   void report(Agents agents, Out rows) const;

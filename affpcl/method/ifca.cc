@@ -23,7 +23,7 @@ MethodKind Ifca::kind() {
 }
 
 void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
-  if (!config_.published && !setup.problem.has_means())
+  if (!config_.published && setup.problem.means() == nullptr)
     throw BadInput(
         "ifca with form = \"figure\" chooses clusters by exact means, which this problem does not "
         "have; use form = \"published\"");
@@ -38,7 +38,7 @@ void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout&
 }
 
 void Ifca::start(const Problem& problem, const Key& key, Centre centre) const {
-  const std::vector<double> x0 = problem.start_xc();
+  const std::vector<double> x0 = central_start(problem).x;
   const std::span<double> w = centre.mutate(w_);
   for (int c = 0; c < config_.clusters; ++c)
     for (int r = 0; r < x_.rows; ++r)
@@ -53,7 +53,7 @@ void Ifca::start(const Problem& problem, Agents agents) const {
   for (int l = 0; l < agents.lanes.count; ++l)
     for (int j = 0; j < Abar_.rows; ++j)
       agents[Abar_].row(j)[l] = Abar[static_cast<std::size_t>(l * Abar_.rows + j)];
-  problem.mean_objective(agents.lanes, agents[bbar_]);
+  problem.means()->mean_objective(agents.lanes, agents[bbar_]);
 }
 
 // |Abar^i w - bbar^i|^2
@@ -69,24 +69,26 @@ void Ifca::mean_loss(Agents agents, In w, Out y, Out loss) const {
   squared_distance(y, agents[bbar_], loss);
 }
 
-void Ifca::choose(const Round& round, const Batch& batch, Agents agents, Centre centre) const {
-  Scratch& scratch = round.scratch;
+void Ifca::choose(const Block& block) const {
+  Scratch& scratch = block.scratch();
+  const Batch& batch = block.batch;
   const Out least = scratch.rows(1), loss = scratch.rows(1), y = scratch.rows(x_.rows),
-            cluster = agents[cluster_];
+            cluster = block.agents[cluster_];
   for (int c = 0; c < config_.clusters; ++c) {
+    const In w = model(block.centre, c);
     if (!config_.published) {
-      mean_loss(agents, model(centre, c), y, loss);
+      mean_loss(block.agents, w, y, loss);
     } else {
       fill(loss, 0);
       const Out one = scratch.rows(1);
       for (int k = 0; k < batch.steps; ++k)
         for (int m = 0; m < batch.samples(k); ++m) {
-          round.problem.apply(agents.lanes, batch.s(k, m), model(centre, c), y);
+          block.problem().direction(block.lanes(), batch.s(k, m), {}, w, scratch, y);
           squared_distance(y, batch.b(k, m), one);
           add_scaled(loss, 1, one);
         }
     }
-    for (int l = 0; l < agents.lanes.count; ++l)
+    for (int l = 0; l < block.lanes().count; ++l)
       if (c == 0 || loss.p[l] < least.p[l]) least.p[l] = loss.p[l], cluster.p[l] = c;
   }
 }
@@ -98,15 +100,13 @@ void Ifca::own_model(Agents agents, Centre centre, Out x) const {
   }
 }
 
-void Ifca::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                      Message message) const {
-  choose(round, batch, agents, centre);
-  const Out start = round.scratch.rows(x_.rows);
-  own_model(agents, centre, start);
-  const In moved = local_displacement(round, agents.lanes, batch, start);
-  for (int l = 0; l < agents.lanes.count; ++l) {
-    double* sum =
-        message.at(moved_) + static_cast<std::ptrdiff_t>(agents[cluster_].p[l]) * moved_.d;
+void Ifca::contribute(const Block& block, Message message) const {
+  choose(block);
+  const Out start = block.scratch().rows(x_.rows), cluster = block.agents[cluster_];
+  own_model(block.agents, block.centre, start);
+  const In moved = local_displacement(block, start);
+  for (int l = 0; l < block.lanes().count; ++l) {
+    double* sum = message.at(moved_) + static_cast<std::ptrdiff_t>(cluster.p[l]) * moved_.d;
     for (int r = 0; r < x_.rows; ++r) sum[r] += moved.row(r)[l];
     sum[x_.rows] += 1;
   }
@@ -116,14 +116,14 @@ void Ifca::centre(const Round&, Mean mean, Centre centre) const {
   const std::span<double> w = centre.mutate(w_);
   for (int c = 0; c < config_.clusters; ++c) {
     const double* sum = mean[moved_] + static_cast<std::ptrdiff_t>(c) * moved_.d;
-    const double followers = sum[x_.rows];  // as a share of all; a model nobody follows stays
+    const double followers = sum[x_.rows];  // as a share of all; a model without any stays
     for (int r = 0; r < x_.rows && followers > 0; ++r)
       w[static_cast<std::size_t>(c * x_.rows + r)] += sum[r] / followers;
   }
 }
 
-void Ifca::update(const Round&, const Batch&, Agents agents, Centre centre, Mean) const {
-  own_model(agents, centre, agents[x_]);
+void Ifca::update(const Block& block, Mean) const {
+  own_model(block.agents, block.centre, block.agents[x_]);
 }
 
 }  // namespace affpcl

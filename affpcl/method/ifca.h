@@ -1,6 +1,6 @@
 // Clustered federated learning (IFCA, Ghosh et al. 2020): several common models; each agent follows
-// the one that fits it best, and a model moves by the mean of those who follow it. The choice is
-// local: only one-hot sums and counts travel.
+// the one that fits it best, and a model moves by the mean of its followers. The choice is local:
+// only one-hot sums and counts travel.
 //
 // A simplified form ("figure"; ours, for the paper gives no details) chooses by |Abar^i w -
 // bbar^i|^2 with exact means; as published, by the loss on the round's samples.
@@ -24,16 +24,14 @@ class Ifca final : public Method {
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
   void start(const Problem& problem, const Key& key, Centre centre) const override;
   void start(const Problem& problem, Agents agents) const override;
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override;
+  void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
 
  private:
   // Writes every agent's cluster: the least residual.
-  void choose(const Round& round, const Batch& batch, Agents agents, Centre centre) const;
+  void choose(const Block& block) const;
   void mean_loss(Agents agents, In w, Out y, Out loss) const;
   In model(Centre centre, int c) const { return {centre[w_].p + c * x_.rows, x_.rows, 1}; }
   void own_model(Agents agents, Centre centre, Out x) const;

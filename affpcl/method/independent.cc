@@ -13,9 +13,6 @@ void Independent::declare(const Setup& setup, Layout& agent, Layout&, SumLayout&
   x_ = agent.add("x", setup.problem.shape().d);
 }
 
-void Independent::update(const Round& round, const Batch& batch, Agents agents, Centre,
-                         Mean) const {
-  local_steps(round, agents.lanes, batch, agents[x_]);
-}
+void Independent::update(const Block& block, Mean) const { local_steps(block, block.agents[x_]); }
 
 }  // namespace affpcl

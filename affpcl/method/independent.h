@@ -1,4 +1,4 @@
-// Learning alone: x_i -= alpha g_i(x_i). What every other method is measured against.
+// Independent learning: x_i -= alpha g_i(x_i). The baseline of every other method.
 #pragma once
 
 #include "affpcl/method/method.h"
@@ -10,10 +10,9 @@ class Independent final : public Method {
   static MethodKind kind();
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
   void start(const Problem& problem, Agents agents) const override {
-    start_agents(problem, agents, x_);
+    problem.start(agents.lanes, agents[x_]);
   }
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
 
  private:

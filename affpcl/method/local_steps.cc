@@ -4,14 +4,15 @@
 
 namespace affpcl {
 
-In local_displacement(const Round& round, Lanes lanes, const Batch& batch, In start) {
-  const Out moved = round.scratch.rows(start.rows), x = round.scratch.rows(start.rows),
-            g = round.scratch.rows(start.rows);
+In local_displacement(const Block& block, In start) {
+  Scratch& scratch = block.scratch();
+  const Out moved = scratch.rows(start.rows), x = scratch.rows(start.rows),
+            g = scratch.rows(start.rows);
   fill(moved, 0);
-  for (int k = 0; k < batch.steps; ++k) {
+  for (int k = 0; k < block.batch.steps; ++k) {
     if (k > 0) copy(start, x), add_scaled(x, 1, moved);
-    residual(round, lanes, batch, k, k == 0 ? start : In(x), g);
-    descend(moved, round.step.central.at(round.first + k), g);
+    direction(block, k, k == 0 ? start : In(x), g);
+    descend(moved, block.central_step(k), g);
   }
   return moved;
 }
@@ -22,12 +23,12 @@ void add_pull(Out g, const Pull& pull, In x) {
   add_scaled(g, -pull.lambda, pull.to);
 }
 
-void local_steps(const Round& round, Lanes lanes, const Batch& batch, Out x, const Pull& pull) {
-  const Out g = round.scratch.rows(x.rows);
-  for (int k = 0; k < batch.steps; ++k) {
-    residual(round, lanes, batch, k, x, g);
+void local_steps(const Block& block, Out x, const Pull& pull) {
+  const Out g = block.scratch().rows(x.rows);
+  for (int k = 0; k < block.batch.steps; ++k) {
+    direction(block, k, x, g);
     add_pull(g, pull, x);
-    descend(x, round.step.agents(round.first + k, lanes, round.scratch), g);
+    descend(x, block.step_sizes(k), g);
   }
 }
 

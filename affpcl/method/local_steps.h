@@ -11,9 +11,9 @@
 
 namespace affpcl {
 
-// Where `batch.steps` local steps x -= alpha^c g_i(x) from `start` lead, minus `start`. The step is
+// Where the round's local steps x -= alpha^c g_i(x) from `start` lead, minus `start`. The step is
 // the central one: it is a shared model that moves, by the mean of this.
-In local_displacement(const Round& round, Lanes lanes, const Batch& batch, In start);
+In local_displacement(const Block& block, In start);
 
 // A pull lambda (x - to) added to a direction; none by default.
 struct Pull {
@@ -22,8 +22,8 @@ struct Pull {
 };
 void add_pull(Out g, const Pull& pull, In x);
 
-// `batch.steps` steps x -= alpha^i (g_i(x) + pull), each agent with its own step size.
-void local_steps(const Round& round, Lanes lanes, const Batch& batch, Out x, const Pull& pull = {});
+// The round's local steps x -= alpha^i (g_i(x) + pull), each agent with its own step size.
+void local_steps(const Block& block, Out x, const Pull& pull = {});
 
 // x -= alpha g with one alpha for all agents.
 void descend(Out x, double alpha, In g);

@@ -1,13 +1,12 @@
-// A method of learning together is three functions:
+// A method of personalised federated learning is three functions:
 //
 //   contribute   per block of agents: what each agent adds to the round's sum
-//   centre       once: moves what everybody shares, given the mean of the sum
-//   update       per block, after centre: each agent's step (what it needs of the old centre it
-//   keeps itself)
+//   centre       once: moves what all agents share, given the mean of the sum
+//   update       per block, after centre: each agent's step
 //
-// It declares its memory by name and width; the runtime owns it. No method sums over agents, and
-// none knows who runs it: one block in one thread, blocks on threads or ranks, or one agent on its
-// own machine.
+// It declares its memory by name and width; the runtime owns it. What update needs of the centre
+// from before the round has to be kept in that memory. A method does not sum over agents and does
+// not depend on what runs it: one thread, many threads or ranks, or one machine per agent.
 #pragma once
 
 #include <functional>
@@ -51,17 +50,15 @@ class Method {
   }
   virtual void start(const Problem& problem, Agents agents) const { (void)problem, (void)agents; }
 
-  virtual void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                          Message message) const {
-    (void)round, (void)batch, (void)agents, (void)centre, (void)message;
+  virtual void contribute(const Block& block, Message message) const {
+    (void)block, (void)message;
   }
   virtual void centre(const Round& round, Mean mean, Centre centre) const {
     (void)round, (void)mean, (void)centre;
   }
-  virtual void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                      Mean mean) const = 0;
+  virtual void update(const Block& block, Mean mean) const = 0;
 
-  // An agent that has no sample (Problem::present) keeps all its memory as it is. Otherwise it is
+  // True: an agent that has no sample (class Recorded) keeps all its memory as it is. False: it is
   // updated with a void sample, which must do no harm.
   virtual bool rests() const { return true; }
 
@@ -71,7 +68,7 @@ class Method {
   virtual In central_x(Centre centre) const { return (void)centre, In{}; }
   virtual In central_theta(Centre centre) const { return (void)centre, In{}; }
 
-  // What the method knows of each agent beside its solution. report gives one row per tally;
+  // What the method reports of each agent beside its solution. report gives one row per tally;
   // conclude makes of an agent's tallies, combined over replicates, what the result shows
   // (columns). Only report may use what declare set up.
   virtual std::vector<Tally> tallies() const { return {}; }
@@ -83,9 +80,6 @@ class Method {
   // What the method sends as its authors wrote it, where that is not the sum; up = 0: the sum.
   virtual Traffic published_traffic() const { return {}; }
 };
-
-// Writes the problem's x^i_0 into a block.
-void start_agents(const Problem& problem, Agents agents, Field x);
 
 // An entry of the catalogue.
 struct MethodKind {
@@ -106,9 +100,9 @@ MethodKind method_kind_of(std::string_view name, std::string_view doc) {
 
 // All methods, in the order `affpcl list` shows them.
 const std::vector<MethodKind>& method_kinds();
-const MethodKind& method_kind(
-    std::string_view name);  // BadInput if there is none, with a suggestion
-// A method of one's own, from then on known everywhere, in place of one of the same name.
+// BadInput if there is none, with a suggestion.
+const MethodKind& method_kind(std::string_view name);
+// Adds a method to the catalogue, in place of one of the same name.
 void add_method_kind(MethodKind kind);
 
 }  // namespace affpcl

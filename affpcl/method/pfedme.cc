@@ -31,32 +31,27 @@ void PFedMe::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
 }
 
 void PFedMe::start(const Problem& problem, const Key&, Centre centre) const {
-  set(centre.mutate(w_), problem.start_xc());
+  set(centre.mutate(w_), central_start(problem).x);
 }
 
-void PFedMe::start(const Problem& problem, Agents agents) const {
-  start_agents(problem, agents, x_);
-}
-
-void PFedMe::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                        Message message) const {
-  const Out theta = agents[x_];
+void PFedMe::contribute(const Block& block, Message message) const {
+  const Out theta = block.agents[x_];
   if (!config_.published) return message.add(sent_, theta);
 
-  Scratch& scratch = round.scratch;
+  Scratch& scratch = block.scratch();
   const Out w = scratch.rows(x_.rows), moved = scratch.rows(x_.rows), g = scratch.rows(x_.rows);
   fill(moved, 0);
-  for (int k = 0; k < batch.steps; ++k) {
-    copy(centre[w_], w);
+  for (int k = 0; k < block.batch.steps; ++k) {
+    copy(block.centre[w_], w);
     add_scaled(w, 1, moved);
     copy(w, theta);
-    const In alpha = round.step.agents(round.first + k, agents.lanes, scratch);
+    const In alpha = block.step_sizes(k);
     for (int i = 0; i < config_.inner; ++i) {
-      residual(round, agents.lanes, batch, k, theta, g);
+      direction(block, k, theta, g);
       add_pull(g, {config_.lambda, w}, theta);
       descend(theta, alpha, g);
     }
-    const double outer = config_.outer > 0 ? config_.outer : round.step.central.at(round.first + k);
+    const double outer = config_.outer > 0 ? config_.outer : block.central_step(k);
     subtract(w, theta, g);
     descend(moved, outer * config_.lambda, g);
   }
@@ -70,10 +65,9 @@ void PFedMe::centre(const Round&, Mean mean, Centre centre) const {
     w[r] = config_.published ? w[r] + config_.beta * sent.p[r] : sent.p[r];
 }
 
-void PFedMe::update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                    Mean) const {
+void PFedMe::update(const Block& block, Mean) const {
   if (!config_.published)
-    local_steps(round, agents.lanes, batch, agents[x_], {config_.lambda, centre[w_]});
+    local_steps(block, block.agents[x_], {config_.lambda, block.centre[w_]});
 }
 
 }  // namespace affpcl

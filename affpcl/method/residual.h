@@ -8,7 +8,7 @@
 // averaged in w; what is left in u_i is the agent's own.
 #pragma once
 
-#include "affpcl/method/method.h"
+#include "affpcl/method/common_model.h"
 
 namespace affpcl {
 
@@ -17,21 +17,26 @@ class Residual final : public Method {
   static MethodKind kind();
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) override;
-  void start(const Problem& problem, const Key& key, Centre centre) const override;
-  void start(const Problem& problem, Agents agents) const override {
-    start_agents(problem, agents, x_);
+  void start(const Problem& problem, const Key&, Centre centre) const override {
+    common_.start(problem, centre);
   }
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override;
-  void centre(const Round& round, Mean mean, Centre centre) const override;
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override;
+  void start(const Problem& problem, Agents agents) const override {
+    problem.start(agents.lanes, agents[x_]);
+  }
+  void contribute(const Block& block, Message message) const override {
+    common_.contribute(block, message);
+  }
+  void centre(const Round&, Mean mean, Centre centre) const override {
+    common_.centre(mean, centre);
+  }
+  void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
-  In central_x(Centre centre) const override { return centre[w_]; }
+  In central_x(Centre centre) const override { return common_.w(centre); }
   bool rests() const override { return false; }
 
  private:
-  Field x_, w_, moved_;
+  CommonModel common_;
+  Field x_;  // per agent: w + u_i
 };
 
 }  // namespace affpcl

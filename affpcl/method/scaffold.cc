@@ -19,23 +19,23 @@ void Scaffold::declare(const Setup& setup, Layout& agent, Layout& centre, SumLay
 }
 
 void Scaffold::start(const Problem& problem, const Key&, Centre centre) const {
-  set(centre.mutate(x_), problem.start_xc());
+  set(centre.mutate(x_), central_start(problem).x);
 }
 
-void Scaffold::contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                          Message message) const {
-  Scratch& scratch = round.scratch;
+void Scaffold::contribute(const Block& block, Message message) const {
+  Scratch& scratch = block.scratch();
+  const Centre centre = block.centre;
   const int d = x_.rows;
-  const Out ci = agents[ci_], drift = scratch.rows(d), y = scratch.rows(d), moved = scratch.rows(d),
-            g = scratch.rows(d), change = scratch.rows(d);
+  const Out ci = block.agents[ci_], drift = scratch.rows(d), y = scratch.rows(d),
+            moved = scratch.rows(d), g = scratch.rows(d), change = scratch.rows(d);
   subtract(centre[c_], ci, drift);  // c - c_i
   fill(moved, 0);
   double alphas = 0;
-  for (int k = 0; k < batch.steps; ++k) {
-    const double alpha = round.step.central.at(round.first + k);
+  for (int k = 0; k < block.batch.steps; ++k) {
+    const double alpha = block.central_step(k);
     copy(centre[x_], y);
     add_scaled(y, 1, moved);
-    residual(round, agents.lanes, batch, k, y, g);
+    direction(block, k, y, g);
     add_scaled(g, 1, drift);
     descend(moved, alpha, g);
     alphas += alpha;

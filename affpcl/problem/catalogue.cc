@@ -5,6 +5,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/least_squares.h"
+#include "affpcl/problem/logistic.h"
 #include "affpcl/problem/rows.h"
 #include "affpcl/problem/sarsa.h"
 #include "affpcl/problem/tabular.h"
@@ -14,8 +15,10 @@ namespace affpcl {
 namespace {
 
 std::vector<ProblemKind>& registry() {
-  static std::vector<ProblemKind> kKinds = {Gaussian::kind(), LeastSquares::kind(), Tabular::kind(),
-                                            Td::kind(),       Sarsa::kind(),        Rows::kind()};
+  static std::vector<ProblemKind> kKinds = {
+      Gaussian::kind(), LeastSquares::kind(), Logistic::kind(), Tabular::kind(),
+      Td::kind(),       Sarsa::kind(),        Rows::kind(),
+  };
   return kKinds;
 }
 

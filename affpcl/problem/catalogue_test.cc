@@ -57,8 +57,8 @@ TEST(ProblemCatalogue, ValuesReachTheProblem) {
   EXPECT_EQ(shape(gaussian, {{"agents", std::int64_t{33}}, {"dim", std::int64_t{2}}}).d, 2);
   const ProblemKind& tabular = problem_kind("tabular");
   EXPECT_EQ(tabular.make(Values(tabular.params, {{"states", std::int64_t{13}}}, "problem"), 1, 0)
-                ->table()
-                .cells,
+                ->facets()
+                .table->cells(),
             13);
 }
 

@@ -120,35 +120,33 @@ void Gaussian::draw(const Draw& draw, Agents world, Out s) const {
   normals_about(mean(world.lanes), draw.key, world.lanes, Purpose::kSample, 0, s);
 }
 
-In Gaussian::base(const std::vector<double>& matrix, In x, Out space) const {
+In Gaussian::base(const std::vector<double>& matrix, In x, Scratch& scratch, Out space) const {
   const int d = config_.dim;
   if (x.width == kLanes) {
     kernels::matvec(matrix.data(), d, d, x, space);
     return space;
   }
-  thread_local std::vector<double> column;
-  column.resize(static_cast<std::size_t>(d));
-  kernels::matvec(matrix.data(), d, d, x.p, column.data());
-  return {column.data(), d, 1};
+  double* column = scratch.numbers(static_cast<std::size_t>(d));
+  kernels::matvec(matrix.data(), d, d, x.p, column);
+  return {column, d, 1};
 }
 
 // Never forms A(s): (I + eps ss') A_base x = y + eps s (s'y), y = A_base x.
-void Gaussian::apply(Lanes, In s, In x, Out Ax) const {
-  kernels::rank_one(s, base(A_base_, x, Ax), config_.eps_A, Ax);
+void Gaussian::direction(Lanes, In s, In b, In x, Scratch& scratch, Out g) const {
+  const Scratch::Frame frame(scratch);
+  kernels::rank_one(s, base(A_base_, x, scratch, g), config_.eps_A, b, g);
 }
 
-void Gaussian::residual(Lanes, In s, In b, In x, Out g) const {
-  kernels::rank_one(s, base(A_base_, x, g), config_.eps_A, b, g);
-}
-
-void Gaussian::at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const {
-  if (x.width != 1) return Problem::at_centre(lanes, s, b, x, theta, to);
-  thread_local std::vector<double> y;
+void Gaussian::at_centre(const Problem& problem, const AtCentre& at, Scratch& scratch,
+                         const CentralDirections& to) const {
+  if (at.x.width != 1) return LinearObjective::at_centre(problem, at, scratch, to);
+  const Scratch::Frame frame(scratch);
   const int d = config_.dim;
-  y.resize(2 * static_cast<std::size_t>(d));
-  kernels::matvec(A_base_.data(), d, d, x.p, y.data());
-  kernels::matvec(Phi_base_.data(), d, d, theta.p, y.data() + d);
-  kernels::at_centre(s, b, {y.data(), config_.eps_A}, {y.data() + d, config_.eps_b}, to.g, to.gx,
+  double *Ax = scratch.numbers(static_cast<std::size_t>(d)),
+         *Phi_theta = scratch.numbers(static_cast<std::size_t>(d));
+  kernels::matvec(A_base_.data(), d, d, at.x.p, Ax);
+  kernels::matvec(Phi_base_.data(), d, d, at.theta.p, Phi_theta);
+  kernels::at_centre(at.s, at.b, {Ax, config_.eps_A}, {Phi_theta, config_.eps_b}, to.g, to.gx,
                      to.gtheta);
 }
 
@@ -157,12 +155,13 @@ void Gaussian::objective(Lanes lanes, In s, Out b) const {
                     b);
 }
 
-void Gaussian::Phi(Lanes, In s, In theta, Out bhat) const {
-  kernels::rank_one(s, base(Phi_base_, theta, bhat), config_.eps_b, bhat);
+void Gaussian::Phi(Lanes, In s, In theta, Scratch& scratch, Out bhat) const {
+  const Scratch::Frame frame(scratch);
+  kernels::rank_one(s, base(Phi_base_, theta, scratch, bhat), config_.eps_b, bhat);
 }
 
-void Gaussian::known(Lanes lanes, In s, Out b0) const {
-  Phi(lanes, s, In{theta_mean_.data(), config_.dim, 1}, b0);
+void Gaussian::known(Lanes lanes, In s, Scratch& scratch, Out b0) const {
+  Phi(lanes, s, In{theta_mean_.data(), config_.dim, 1}, scratch, b0);
 }
 
 void Gaussian::keep(std::int64_t first_block, std::int64_t last_block) {
@@ -173,13 +172,16 @@ void Gaussian::keep(std::int64_t first_block, std::int64_t last_block) {
 
 // E ss' = I + m m'.
 void Gaussian::mean_apply(Lanes lanes, In x, Out Ax) const {
-  kernels::rank_one(mean(lanes), base(A_base_, x, Ax), config_.eps_A / (1 + config_.eps_A), Ax);
+  Scratch scratch;
+  kernels::rank_one(mean(lanes), base(A_base_, x, scratch, Ax),
+                    config_.eps_A / (1 + config_.eps_A), Ax);
   for (int i = 0; i < Ax.rows * kLanes; ++i) Ax.p[i] *= 1 + config_.eps_A;
 }
 
 void Gaussian::mean_Phi(Lanes lanes, In theta, Out bhat) const {
-  kernels::rank_one(mean(lanes), base(Phi_base_, theta, bhat), config_.eps_b / (1 + config_.eps_b),
-                    bhat);
+  Scratch scratch;
+  kernels::rank_one(mean(lanes), base(Phi_base_, theta, scratch, bhat),
+                    config_.eps_b / (1 + config_.eps_b), bhat);
   for (int i = 0; i < bhat.rows * kLanes; ++i) bhat.p[i] *= 1 + config_.eps_b;
 }
 

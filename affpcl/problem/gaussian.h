@@ -12,7 +12,10 @@
 
 namespace affpcl {
 
-class Gaussian final : public Problem {
+class Gaussian final : public Problem,
+                       public LinearObjective,
+                       public KnownObjective,
+                       public Means {
  public:
   struct Config {
     std::int64_t agents = 20;
@@ -25,8 +28,7 @@ class Gaussian final : public Problem {
     double theta_length = 1.0;  // theta_base ~ N(0, I) scaled to this length; 0 leaves it as drawn
     double ridge = -1.0;        // A_base = R'R + ridge I, Phi_base = G'G + ridge I; negative: dim
     std::int64_t environments = 0;  // distinct environments, dealt out in turn; 0: one per agent
-    bool first_central =
-        true;  // the first environment has mean 0 and the first agent has theta_base
+    bool first_central = true;  // the first environment has mean 0, the first agent theta_base
   };
   static const Params<Config>& params();
   static ProblemKind kind();
@@ -35,31 +37,31 @@ class Gaussian final : public Problem {
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
-  void residual(Lanes lanes, In s, In b, In x, Out g) const override;
-  void at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
-  const Densities* densities() const override { return &laws_; }
-
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  Facets facets() const override {
+    return {.linear = this, .known = this, .means = this, .densities = &laws_};
+  }
   void keep(std::int64_t first_block, std::int64_t last_block) override;
 
-  bool has_means() const override { return true; }
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
+  void at_centre(const Problem& problem, const AtCentre& at, Scratch& scratch,
+                 const CentralDirections& to) const override;
+  std::vector<double> theta(std::int64_t agent) const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
   void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
-  double G_A()
-      const override;  // sup|A(s)| is infinite: the mean-square bound max_i |E_i A'A|^(1/2)
+  // sup|A(s)| is infinite: the mean-square bound max_i |E_i A'A|^(1/2).
+  double G_A() const override;
   double G_Phi() const override;
 
   const Config& config() const { return config_; }
   In mean(Lanes lanes) const { return laws_.mean(lanes); }  // m_i
-  std::vector<double> theta(std::int64_t agent) const override;
 
  private:
-  // matrix x: in `space`, or in one column where all agents share x.
-  In base(const std::vector<double>& matrix, In x, Out space) const;
+  // matrix x: in `space`, or in one column of scratch where all agents share x.
+  In base(const std::vector<double>& matrix, In x, Scratch& scratch, Out space) const;
   double mean_square(const std::vector<double>& matrix, double eps) const;
 
   Config config_;

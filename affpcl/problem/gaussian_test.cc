@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
@@ -25,7 +26,7 @@ Matrix A_at(const Gaussian& g, const Vector& s) {
   const BlockRows state(d), y(d);
   state.set(0, s);
   for (std::size_t c = 0; c < s.size(); ++c) {
-    g.apply({0, 1}, state.in(), shared(unit(s.size(), c)), y.out());
+    apply(g, {0, 1}, state.in(), shared(unit(s.size(), c)), y.out());
     set_column(A, c, y.lane(0));
   }
   return A;
@@ -159,11 +160,11 @@ TEST(Gaussian, MeansAreTheAveragesOfTheSamples) {
         for (int l = 0; l < lanes.count; ++l)
           s.set(l, sigma_points(mean_of(g, lanes.first + l))[static_cast<std::size_t>(point)]);
         const double w = 1.0 / (2 * d);
-        g.apply(lanes, s.in(), own.in(), y.out());
+        apply(g, lanes, s.in(), own.in(), y.out());
         add_scaled(sumA.out(), w, y.in());
         g.objective(lanes, s.in(), y.out());
         add_scaled(sumb.out(), w, y.in());
-        g.Phi(lanes, s.in(), shared(x), y.out());
+        apply_Phi(g, lanes, s.in(), shared(x), y.out());
         add_scaled(sumPhi.out(), w, y.in());
       }
       for (int l = 0; l < lanes.count; ++l) {
@@ -185,7 +186,7 @@ TEST(Gaussian, TruthIsADirectSolve) {
     Matrix Phi_base(at(d), at(d));
     const BlockRows zero(d), y(d);
     for (std::size_t k = 0; k < at(d); ++k) {
-      g.Phi({0, 1}, zero.in(), shared(unit(at(d), k)), y.out());
+      apply_Phi(g, {0, 1}, zero.in(), shared(unit(at(d), k)), y.out());
       set_column(Phi_base, k, y.lane(0));
     }
     ASSERT_NE(g.truth(), nullptr);
@@ -214,7 +215,7 @@ TEST(Gaussian, ErrorIsTheSquaredDistanceToTheTruth) {
   copy(g.truth()->x.block(0)[Field{0, 2}], x.out());
   x.out().row(0)[1] += 3;
   x.out().row(1)[1] += 4;
-  g.error({0, 3}, x.in(), e.out());
+  error(g, {0, 3}, x.in(), e.out());
   EXPECT_EQ(e.in().at(0, 0), 0);
   EXPECT_NEAR(e.in().at(0, 1), 25, 1e-12);
   EXPECT_EQ(e.in().at(0, 2), 0);
@@ -224,10 +225,10 @@ TEST(Gaussian, KnownIsTheMeanOfAllObjectives) {
   const Gaussian g({.agents = 70, .dim = 3, .delta_obj = 1}, 2, 0);
   const BlockRows s(3), b0(3), b(3);
   for (int l = 0; l < kLanes; ++l) s.set(l, Vector(3, 0.1 * l));
-  g.known({0, kLanes}, s.in(), b0.out());
+  known_objective(g, {0, kLanes}, s.in(), b0.out());
   const BlockRows sum(3);
   for (std::int64_t j = 0; j < 70; ++j) {
-    g.Phi({0, kLanes}, s.in(), shared(g.theta(j)), b.out());
+    apply_Phi(g, {0, kLanes}, s.in(), shared(g.theta(j)), b.out());
     add_scaled(sum.out(), 1.0 / 70, b.in());
   }
   for (int l = 0; l < kLanes; ++l) expect_near(b0.lane(l), sum.lane(l), 1e-12);
@@ -239,7 +240,7 @@ TEST(Gaussian, CoeIsTheResidual) {
   g.draw({{1, 0, 0}, {}}, {{0, 4}, nullptr}, s.out());
   const Vector theta(3, 0.5);
   g.objective({0, 4}, s.in(), b.out());
-  g.Phi({0, 4}, s.in(), shared(theta), bhat.out());
+  apply_Phi(g, {0, 4}, s.in(), shared(theta), bhat.out());
   g.coe({0, 4}, s.in(), b.in(), shared(theta), bhat.in(), got.out());
   for (int l = 0; l < 4; ++l) expect_near(got.lane(l), bhat.lane(l) - b.lane(l), 1e-15);
 }

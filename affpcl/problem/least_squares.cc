@@ -257,27 +257,30 @@ void LeastSquares::draw(const Draw& draw, Agents world, Out s) const {
   for (int l = 0; l < s.lanes; ++l) y[l] = label[l] + config_.label_noise * y[l];
 }
 
-void LeastSquares::apply(Lanes, In s, In x, Out Ax) const { outer(phi(s), phi(s), x, Ax); }
+void LeastSquares::direction(Lanes, In s, In b, In x, Scratch&, Out g) const {
+  outer(phi(s), phi(s), x, g);
+  subtract_objective(b, g);
+}
 
 void LeastSquares::objective(Lanes, In s, Out b) const { scale(phi(s), y(s), b); }
 
-void LeastSquares::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+void LeastSquares::Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const {
   switch (config_.Phi) {
     case Form::kChannels:
       return outer(phi(s), c(s), theta, bhat);
     case Form::kIdentity:
       return copy(theta, bhat);
     case Form::kFeatures:
-      return apply(lanes, s, theta, bhat);
+      return direction(lanes, s, {}, theta, scratch, bhat);
   }
 }
 
-void LeastSquares::known(Lanes, In s, Out b0) const {
+void LeastSquares::known(Lanes, In s, Scratch&, Out b0) const {
   outer(phi(s), c(s), {theta_mean_.data(), config_.channels, 1}, b0);
 }
 
 void LeastSquares::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
-  if (config_.Phi != Form::kChannels) return Problem::coe(lanes, s, b, theta, bhat, g);
+  if (config_.Phi != Form::kChannels) return LinearObjective::coe(lanes, s, b, theta, bhat, g);
   alignas(64) double gap[kLanes];
   dot(c(s), theta, g.lanes, gap);
   for (int l = 0; l < g.lanes; ++l) gap[l] -= y(s)[l];
@@ -322,7 +325,7 @@ void LeastSquares::mean_channels(Lanes lanes, In theta, Out bhat) const {
 
 // E c (c'theta - y) = E cc' (theta - theta^i).
 void LeastSquares::mean_coe(Lanes lanes, In theta, Out g) const {
-  if (config_.Phi != Form::kChannels) return Problem::mean_coe(lanes, theta, g);
+  if (config_.Phi != Form::kChannels) return Means::mean_coe(lanes, theta, g);
   for (int l = 0; l < lanes.count; ++l) {
     const Channels c(*this, lane(mean(lanes), l));
     const Vector off = plus(lane(theta, l), -1, lane(own_weights(lanes), l));

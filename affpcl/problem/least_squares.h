@@ -22,7 +22,10 @@
 
 namespace affpcl {
 
-class LeastSquares final : public Problem {
+class LeastSquares final : public Problem,
+                           public LinearObjective,
+                           public KnownObjective,
+                           public Means {
  public:
   enum class Form { kChannels, kIdentity, kFeatures };
   struct Config {
@@ -46,16 +49,20 @@ class LeastSquares final : public Problem {
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
-  void known(Lanes lanes, In s, Out b0) const override;  // without label noise, whatever Phi is
-  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
-  const Densities* densities() const override { return &laws_; }
-
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  Facets facets() const override {
+    return {.linear = this, .known = this, .means = this, .densities = &laws_};
+  }
   void keep(std::int64_t first_block, std::int64_t last_block) override;
 
-  bool has_means() const override { return true; }
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
+  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
+  // theta^i where Phi = channels (with label noise b^i = Phi theta^i holds in the mean), else
+  // empty.
+  std::vector<double> theta(std::int64_t agent) const override;
+  // Without label noise, whatever Phi is.
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
   void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
@@ -64,9 +71,6 @@ class LeastSquares final : public Problem {
   // M = cc', I or A.
   double G_A() const override;
   double G_Phi() const override;
-  // theta^i where Phi = channels (with label noise b^i = Phi theta^i holds in the mean), else
-  // empty.
-  std::vector<double> theta(std::int64_t agent) const override;
 
   const Config& config() const { return config_; }
   In mean(Lanes lanes) const { return laws_.mean(lanes); }      // m_i

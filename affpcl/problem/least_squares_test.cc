@@ -6,6 +6,7 @@
 #include <map>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
@@ -130,10 +131,10 @@ TEST(LeastSquares, SamplesMeanWhatTheySay) {
     const BlockRows s(d + c.channels + 1), Ax(d), b(d), bhat(d), b0(d), g(k);
     p.draw({{1, 0, 0}, {}}, {lanes, nullptr}, s.out());
     const Vector x = waves(d, 0), theta = waves(k, 1);
-    p.apply(lanes, s.in(), shared(x), Ax.out());
+    apply(p, lanes, s.in(), shared(x), Ax.out());
     p.objective(lanes, s.in(), b.out());
-    p.Phi(lanes, s.in(), shared(theta), bhat.out());
-    p.known(lanes, s.in(), b0.out());
+    apply_Phi(p, lanes, s.in(), shared(theta), bhat.out());
+    known_objective(p, lanes, s.in(), b0.out());
     p.coe(lanes, s.in(), b.in(), shared(theta), bhat.in(), g.out());
     Vector weights(at(c.channels));
     for (std::int64_t i = 0; i < c.agents; ++i)
@@ -182,11 +183,11 @@ TEST(LeastSquares, MeansAreTheIntegralsOfTheSamples) {
       const BlockRows s(rows), y(d), yhat(d), yg(k), sumA(d), sumb(d), sumPhi(d), sumg(k);
       quadrature(rows, [&](double w, const Vector& z) {
         for (int l = 0; l < lanes.count; ++l) s.set(l, sample(p, lanes.first + l, z));
-        p.apply(lanes, s.in(), shared(x), y.out());
+        apply(p, lanes, s.in(), shared(x), y.out());
         add_scaled(sumA.out(), w, y.in());
         p.objective(lanes, s.in(), y.out());
         add_scaled(sumb.out(), w, y.in());
-        p.Phi(lanes, s.in(), shared(theta), yhat.out());
+        apply_Phi(p, lanes, s.in(), shared(theta), yhat.out());
         add_scaled(sumPhi.out(), w, yhat.in());
         p.coe(lanes, s.in(), y.in(), shared(theta), yhat.in(), yg.out());
         add_scaled(sumg.out(), w, yg.in());
@@ -219,9 +220,9 @@ TEST(LeastSquares, MeansAreTheAveragesOfDraws) {
   p.mean_coe(lanes, shared(theta), part(want, 3 * d, k));
   for (std::uint32_t t = 0; t < draws; ++t) {
     p.draw({{2, 0, t}, {}}, {lanes, nullptr}, s.out());
-    p.apply(lanes, s.in(), shared(x), part(y, 0, d));
+    apply(p, lanes, s.in(), shared(x), part(y, 0, d));
     p.objective(lanes, s.in(), part(y, d, d));
-    p.Phi(lanes, s.in(), shared(theta), part(y, 2 * d, d));
+    apply_Phi(p, lanes, s.in(), shared(theta), part(y, 2 * d, d));
     p.coe(lanes, s.in(), part(y, d, d), shared(theta), part(y, 2 * d, d), part(y, 3 * d, k));
     for (int r = 0; r < checks; ++r)
       for (int l = 0; l < 8; ++l) {
@@ -293,12 +294,12 @@ TEST(LeastSquares, BoundsAreTheLargestMeanSquares) {
         s.out().row(normals - 1)[0] = 0;  // y = 0 leaves the linear part
         Matrix A(at(d), at(d)), Phi(at(k), at(k));
         for (std::size_t r = 0; r < at(d); ++r) {
-          p.apply({0, 1}, s.in(), shared(unit(at(d), r)), y.out());
+          apply(p, {0, 1}, s.in(), shared(unit(at(d), r)), y.out());
           set_column(A, r, y.lane(0));
         }
         for (std::size_t r = 0; r < at(k); ++r) {
           const Vector e = unit(at(k), r);
-          p.Phi({0, 1}, s.in(), shared(e), y.out());
+          apply_Phi(p, {0, 1}, s.in(), shared(e), y.out());
           p.coe({0, 1}, s.in(), zero.in(), shared(e), y.in(), g.out());
           set_column(Phi, r, g.lane(0));
         }
@@ -323,7 +324,7 @@ TEST(LeastSquares, KnownIsTheMeanOfAllObjectives) {
   const Lanes lanes{0, 9};
   const BlockRows s(9), b0(5), b(5), relabelled(9), sum(5);
   p.draw({{1, 0, 0}, {}}, {lanes, nullptr}, s.out());
-  p.known(lanes, s.in(), b0.out());
+  known_objective(p, lanes, s.in(), b0.out());
   for (std::int64_t j = 0; j < 9; ++j) {  // everybody's sample with agent j's label
     copy(s.in(), relabelled.out());
     for (int l = 0; l < 9; ++l)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
@@ -13,10 +12,6 @@ namespace affpcl {
 namespace {
 
 constexpr double kSingular = 1e-14;  // reciprocal condition below which a solution means nothing
-
-[[noreturn]] void lacking(const char* what) {
-  throw std::logic_error(fmt::format("this problem has no {}", what));
-}
 
 double smallest_symmetric(Matrix A) {
   symmetrise(A);
@@ -70,39 +65,19 @@ struct CoeSystem {
   Vector at_zero;
 };
 CoeSystem coe_system(const Problem& problem) {
+  const Means& means = *problem.means();
   const int k = problem.shape().k;
   const std::vector<double> zero(static_cast<std::size_t>(k));
   const In theta0{zero.data(), k, 1};
   CoeSystem sys;
   sys.at_zero =
-      summed_vector(problem, k, [&](Lanes lanes, Out y) { problem.mean_coe(lanes, theta0, y); });
+      summed_vector(problem, k, [&](Lanes lanes, Out y) { means.mean_coe(lanes, theta0, y); });
   // What each column's map has beside its linear part is the same for all columns.
   sys.linear = summed_matrix(
-      problem, k, k, [&](Lanes lanes, In unit, Out y) { problem.mean_coe(lanes, unit, y); });
+      problem, k, k, [&](Lanes lanes, In unit, Out y) { means.mean_coe(lanes, unit, y); });
   for (std::size_t r = 0; r < sys.at_zero.size(); ++r)
     for (double& entry : sys.linear.row(r)) entry -= sys.at_zero[r];
   return sys;
-}
-
-// out = sum over outcomes of their probability times what f makes of them.
-template <class F>
-void over_outcomes(const Problem& problem, Lanes lanes, Out out, F f) {
-  if (problem.outcomes() == 0) lacking("means");
-  Layout world, sample;
-  problem.declare(world, sample);
-  Buffer state(static_cast<std::size_t>(sample.rows()) * kLanes),
-      space(static_cast<std::size_t>(out.rows) * kLanes);
-  const Out s{state.data(), sample.rows()}, y{space.data(), out.rows};
-  fill(out, 0);
-  for (int o = 0; o < problem.outcomes(); ++o) {
-    problem.outcome(lanes, o, s);
-    f(s, y);
-    for (int l = 0; l < lanes.count; ++l) {
-      const double mu = problem.probability(lanes.first + l, o);
-      if (mu == 0) continue;
-      for (int r = 0; r < out.rows; ++r) out.row(r)[l] += mu * y.row(r)[l];
-    }
-  }
 }
 
 bool all_finite(std::span<const double> x) {
@@ -162,72 +137,31 @@ class Systems {
 
 }  // namespace
 
-void Problem::Phi(Lanes, In, In, Out) const { lacking("Phi"); }
-void Problem::known(Lanes, In, Out) const { lacking("known central objective"); }
-void Problem::coe(Lanes, In, In b, In, In bhat, Out g) const { subtract(bhat, b, g); }
-void Problem::residual(Lanes lanes, In s, In b, In x, Out g) const {
-  apply(lanes, s, x, g);
-  subtract(g, b, g);
-}
-void Problem::at_centre(Lanes lanes, In s, In b, In x, In theta, const AtCentre& to) const {
-  Phi(lanes, s, theta, to.g);
-  coe(lanes, s, b, theta, to.g, to.gtheta);
-  apply(lanes, s, x, to.gx);
-  subtract(to.gx, to.g, to.g);
-  subtract(to.gx, b, to.gx);
-}
-void Problem::draw_pair(const Draw&, Lanes, Out, Out) const { lacking("coupled pairs"); }
-void Problem::psi(Lanes, In, Out) const { lacking("ratio features"); }
-void Problem::cell(Lanes, In, Out) const { lacking("finite table"); }
-void Problem::mean_apply(Lanes lanes, In x, Out Ax) const {
-  over_outcomes(*this, lanes, Ax, [&](In s, Out y) { apply(lanes, s, x, y); });
-}
-void Problem::mean_objective(Lanes lanes, Out b) const {
-  over_outcomes(*this, lanes, b, [&](In s, Out y) { objective(lanes, s, y); });
-}
-void Problem::mean_Phi(Lanes lanes, In theta, Out bhat) const {
-  over_outcomes(*this, lanes, bhat, [&](In s, Out y) { Phi(lanes, s, theta, y); });
-}
-void Problem::mean_coe(Lanes lanes, In theta, Out g) const {
-  const int d = shape().d;
-  const std::size_t size = static_cast<std::size_t>(d) * kLanes;
-  if (outcomes() == 0) {
-    const Buffer space(size);
-    const Out b{space.data(), d, g.lanes};
-    mean_Phi(lanes, theta, g);
-    mean_objective(lanes, b);
-    return add_scaled(g, -1, b);
-  }
-  const Buffer space(2 * size);
-  const Out b{space.data(), d}, bhat{space.data() + size, d};
-  over_outcomes(*this, lanes, g, [&](In s, Out y) {
-    objective(lanes, s, b);
-    Phi(lanes, s, theta, bhat);
-    coe(lanes, s, b, theta, bhat, y);
-  });
-}
-double Problem::probability(std::int64_t, int) const { lacking("finite outcomes"); }
-void Problem::outcome(Lanes, int, Out) const { lacking("finite outcomes"); }
-void Occupancy::visit(Lanes, In, Out) const { lacking("counted states"); }
-void Densities::accumulate_single(Lanes, In, In, Scratch&, double*) const {
-  lacking("densities in single precision");
-}
-double Densities::tv(std::int64_t, std::int64_t) const { return std::nan(""); }
-double Problem::G_A() const { lacking("bound on A"); }
-double Problem::G_Phi() const { lacking("bound on Phi"); }
+void Problem::start(Lanes, Out x) const { fill(x, 0); }
 
-std::vector<double> Problem::start_x(std::int64_t) const {
-  return std::vector<double>(static_cast<std::size_t>(shape().d));
-}
-std::vector<double> Problem::start_xc() const {
-  return std::vector<double>(static_cast<std::size_t>(shape().d));
-}
-std::vector<double> Problem::start_thetac() const {
-  return std::vector<double>(static_cast<std::size_t>(shape().k));
+void Problem::keep(std::int64_t first_block, std::int64_t last_block) {
+  if (truth() != nullptr) truth_.x.keep(first_block, last_block);
 }
 
-void Problem::error(Lanes lanes, In x, Out one_row) const {
+void Problem::error(Lanes lanes, In x, Scratch& scratch, Out one_row) const {
+  if (const Scores* scores = facets().scores) return scores->error(lanes, x, scratch, one_row);
   squared_distance(x, truth_.x.block(lanes.first / kLanes)[Field{0, shape().d}], one_row);
+}
+
+void subtract_objective(In b, Out g) {
+  if (b.rows > 0) subtract(g, b, g);
+}
+
+CentralStart central_start(const Problem& problem) {
+  CentralStart start = problem.central_start();
+  start.x.resize(static_cast<std::size_t>(problem.shape().d));
+  start.theta.resize(static_cast<std::size_t>(problem.shape().k));
+  return start;
+}
+
+std::int64_t most_samples(const Problem& problem) {
+  const Recorded* recorded = problem.facets().recorded;
+  return recorded != nullptr ? recorded->most_samples() : INT64_MAX;
 }
 
 std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
@@ -236,9 +170,10 @@ std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
   std::vector<double> all(D * D * static_cast<std::size_t>(lanes.count)), unit(D);
   Buffer space(D * kLanes);
   const Out y{space.data(), d, lanes_to_write(lanes.count)};
+  const Means& means = *problem.means();
   for (std::size_t c = 0; c < D; ++c) {
     unit[c] = 1;
-    problem.mean_apply(lanes, In{unit.data(), d, 1}, y);
+    means.mean_apply(lanes, In{unit.data(), d, 1}, y);
     unit[c] = 0;
     for (std::size_t l = 0; l < static_cast<std::size_t>(lanes.count); ++l)
       for (std::size_t r = 0; r < D; ++r) all[(l * D + r) * D + c] = y.row(static_cast<int>(r))[l];
@@ -259,7 +194,7 @@ void Problem::solve() {
   for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
     const Lanes lanes = lanes_of(blk, sh.agents);
     const std::vector<double> A = mean_matrices(*this, lanes);
-    mean_objective(lanes, b);
+    means()->mean_objective(lanes, b);
     const Out x = truth_.x.block(blk)[Field{0, d}];
     for (int l = 0; l < lanes.count; ++l) {
       const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);

@@ -2,13 +2,17 @@
 
 namespace affpcl {
 
-void residual(const Round& round, Lanes lanes, const Batch& batch, int k, In x, Out g) {
+void direction(const Block& block, int k, In x, Out g) {
+  const Problem& problem = block.problem();
+  const Batch& batch = block.batch;
   const int samples = batch.samples(k);
-  if (samples == 1) return round.problem.residual(lanes, batch.s(k, 0), batch.b(k, 0), x, g);
-  const Out one = round.scratch.rows(g.rows);
+  if (samples == 1)
+    return problem.direction(block.lanes(), batch.s(k, 0), batch.b(k, 0), x, block.scratch(), g);
+  const Scratch::Frame frame(block.scratch());
+  const Out one = block.scratch().rows(g.rows);
   fill(g, 0);
   for (int m = 0; m < samples; ++m) {
-    round.problem.residual(lanes, batch.s(k, m), batch.b(k, m), x, one);
+    problem.direction(block.lanes(), batch.s(k, m), batch.b(k, m), x, block.scratch(), one);
     add_scaled(g, 1.0 / samples, one);
   }
 }

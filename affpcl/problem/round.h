@@ -1,4 +1,4 @@
-// What an algorithm sees of one round: the samples, the step sizes, and space to compute in.
+// What a method sees of one round: the samples, the step sizes, memory, and space to compute in.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,15 @@ struct Batch {
   int steps = 1, size = 1;
   int period = 1, last = 1;  // the period's last step takes `last` samples
   int samples(int k) const { return k + 1 == period ? last : size; }  // of step k
+  int all_samples() const {                                           // of the round
+    int all = 0;
+    for (int k = 0; k < steps; ++k) all += samples(k);
+    return all;
+  }
   In s(int k, int m) const { return {sample(k, m), state_rows, kLanes}; }
-  In b(int k, int m) const {
+  In b(int k, int m) const {  // b^i(s)
     return {sample(k, m) + static_cast<std::ptrdiff_t>(state_rows) * kLanes, d, kLanes};
-  }  // b^i(s)
+  }
 
  private:
   const double* sample(int k, int m) const {
@@ -36,7 +41,23 @@ struct Batch {
   }
 };
 
-// g_i(x) = A(s_i) x - b^i(s_i), the mean over step k's batch.
-void residual(const Round& round, Lanes lanes, const Batch& batch, int k, In x, Out g);
+// One block of agents in one round: what each of a method's functions works on.
+struct Block {
+  Round round;
+  Batch batch;
+  Agents agents;  // the memory of these agents, to be changed
+  Centre centre;  // what all agents share, to be read
+  const Problem& problem() const { return round.problem; }
+  Scratch& scratch() const { return round.scratch; }
+  Lanes lanes() const { return agents.lanes; }
+  // alpha^i of local step k, one row, and alpha^c.
+  In step_sizes(int k) const {
+    return round.step.agents(round.first + k, agents.lanes, round.scratch);
+  }
+  double central_step(int k) const { return round.step.central.at(round.first + k); }
+};
+
+// g^i(x) = G(s_i, x) - b^i(s_i), the mean over step k's batch.
+void direction(const Block& block, int k, In x, Out g);
 
 }  // namespace affpcl

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/gaussian.h"
 
 namespace affpcl {
@@ -21,7 +22,7 @@ TEST(Batch, FindsTheSampleOfEachStep) {
     }
 }
 
-TEST(Residual, IsTheMeanOverTheStepsBatch) {
+TEST(Direction, IsTheMeanOverTheStepsBatch) {
   const Gaussian problem({.agents = 5, .dim = kD}, 1, 0);
   const Lanes lanes{0, 5};
   for (int size : {1, kBatch}) {
@@ -36,15 +37,15 @@ TEST(Residual, IsTheMeanOverTheStepsBatch) {
     const double x[] = {0.5, -1, 2};
     Scratch scratch;
     const StepSizes step;
-    const Round round{problem, step, 0, kSteps, scratch};
+    const Block block{{problem, step, 0, kSteps, scratch}, batch, {lanes, nullptr}, {}};
     const Buffer got(kD * kLanes), one(kD * kLanes);
     for (int k = 0; k < kSteps; ++k) {
-      residual(round, lanes, batch, k, In{x, kD, 1}, {got.data(), kD});
+      direction(block, k, In{x, kD, 1}, {got.data(), kD});
       for (int l = 0; l < 5; ++l)
         for (int r = 0; r < kD; ++r) {
           double want = 0;
           for (int m = 0; m < size; ++m) {
-            problem.apply(lanes, batch.s(k, m), In{x, kD, 1}, {one.data(), kD});
+            apply(problem, lanes, batch.s(k, m), In{x, kD, 1}, {one.data(), kD});
             want += (one.data()[r * kLanes + l] - batch.b(k, m).at(r, l)) / size;
           }
           EXPECT_NEAR(got.data()[r * kLanes + l], want, 1e-12 * (1 + std::abs(want)));

@@ -38,7 +38,7 @@ const double* Rows::phi(std::int64_t agent, std::int64_t row) const {
 double Rows::y(std::int64_t agent, std::int64_t row) const { return data_.y[at(agent, row)]; }
 
 std::int64_t Rows::most_samples() const {
-  return order_ == Order::kOnce ? longest_ : Problem::most_samples();
+  return order_ == Order::kOnce ? longest_ : INT64_MAX;
 }
 bool Rows::present(std::int64_t agent, std::int64_t sample) const {
   return order_ == Order::kRandom || sample < rows(agent);
@@ -75,18 +75,31 @@ void Rows::draw(const Draw& draw, Agents world, Out s) const {
   }
 }
 
-void Rows::apply(Lanes lanes, In s, In x, Out Ax) const {
-  Transitions::apply(lanes, s, x, Ax);
-  if (ridge_ == 0) return;
-  for (int l = 0; l < lanes.count; ++l)
-    if (!is_void(s, l))
-      for (int r = 0; r < Ax.rows; ++r) Ax.row(r)[l] += ridge_ * x.at(r, l);
+Facets Rows::facets() const {
+  return {.linear = shape().k > 0 ? this : nullptr,
+          .known = data_.theta.empty() ? nullptr : this,
+          .form = form(),
+          .means = this,
+          .finite = this,
+          .features = this,
+          .recorded = this,
+          .scores = test_yy_.empty() ? nullptr : this,
+          .names = data_.names.agents.empty() ? nullptr : &data_.names};
 }
 
-void Rows::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+void Rows::direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const {
+  Transitions::direction(lanes, s, {}, x, scratch, g);
+  if (ridge_ != 0)
+    for (int l = 0; l < lanes.count; ++l)
+      if (!is_void(s, l))
+        for (int r = 0; r < g.rows; ++r) g.row(r)[l] += ridge_ * x.at(r, l);
+  subtract_objective(b, g);
+}
+
+void Rows::Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const {
   switch (form_) {
     case Form::kChannels:
-      return Transitions::Phi(lanes, s, theta, bhat);
+      return Transitions::Phi(lanes, s, theta, scratch, bhat);
     case Form::kIdentity:
       copy(theta, bhat);
       for (int l = 0; l < lanes.count; ++l)  // a void sample says nothing
@@ -94,24 +107,22 @@ void Rows::Phi(Lanes lanes, In s, In theta, Out bhat) const {
           for (int r = 0; r < bhat.rows; ++r) bhat.row(r)[l] = 0;
       return;
     case Form::kFeatures:
-      return apply(lanes, s, theta, bhat);
+      return direction(lanes, s, {}, theta, scratch, bhat);
   }
 }
 
-void Rows::known(Lanes lanes, In s, Out b0) const {
-  if (data_.theta.empty())
-    throw BadInput("objective = \"known\" needs outcome channels and the agents' weights of them");
-  Transitions::Phi(lanes, s, {theta_mean_.data(), data_.k, 1}, b0);
+void Rows::known(Lanes lanes, In s, Scratch& scratch, Out b0) const {
+  Transitions::Phi(lanes, s, {theta_mean_.data(), data_.k, 1}, scratch, b0);
 }
 
 // Stated weights need no learning; unstated ones are solved from the recorded outcomes.
-ObjectiveForm Rows::objective_form() const {
+ObjectiveForm Rows::form() const {
   if (form_ != Form::kChannels) return ObjectiveForm::kLearnt;
   return data_.theta.empty() ? ObjectiveForm::kMoments : ObjectiveForm::kKnown;
 }
 
 void Rows::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
-  if (form_ != Form::kChannels) return Problem::coe(lanes, s, b, theta, bhat, g);
+  if (form_ != Form::kChannels) return LinearObjective::coe(lanes, s, b, theta, bhat, g);
   Transitions::coe(lanes, s, b, theta, bhat, g);
 }
 
@@ -149,10 +160,10 @@ void Rows::score_on(const Data& other) {
   solve();
 }
 
-void Rows::error(Lanes lanes, In x, Out one_row) const {
-  if (test_yy_.empty()) return Problem::error(lanes, x, one_row);
+void Rows::error(Lanes lanes, In x, Scratch& scratch, Out one_row) const {
+  const Scratch::Frame frame(scratch);
   const auto d = static_cast<std::size_t>(data_.d);
-  std::vector<double> v(d);
+  double* v = scratch.numbers(d);
   for (int l = 0; l < lanes.count; ++l) {
     const auto i = static_cast<std::size_t>(lanes.first + l);
     for (std::size_t r = 0; r < d; ++r) v[r] = x.at(static_cast<int>(r), l);

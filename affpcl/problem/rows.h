@@ -18,7 +18,12 @@
 
 namespace affpcl {
 
-class Rows final : public Transitions {
+class Rows final : public Transitions,
+                   public KnownObjective,
+                   public FiniteMeans,
+                   public RatioFeatures,
+                   public Recorded,
+                   public Scores {
  public:
   // An agent's rows one after the other, after which it is absent; or at random with replacement.
   enum class Order { kOnce, kRandom };
@@ -29,7 +34,7 @@ class Rows final : public Transitions {
     std::shared_ptr<const std::vector<double>> phi;  // [rows][d]; lines of one table share it
     std::vector<double> c, y;                        // [rows][k], [rows]
     std::vector<double> theta;                       // [agents][k]: weights of the channels
-    std::vector<std::string> agents, unknowns;       // their names
+    Names names;
   };
   // `ridge` is added to every A(s): with fewer rows than features a solution needs it.
   Rows(Data data, Order order, Form form, double ridge = 0);
@@ -44,26 +49,26 @@ class Rows final : public Transitions {
   bool present(std::int64_t agent, std::int64_t sample) const override;
   std::int64_t count_present(std::int64_t sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
-  ObjectiveForm objective_form() const override;
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  Facets facets() const override;
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
   void psi(Lanes lanes, In s, Out features) const override;  // 1, phi
   // Every row of an agent is as likely as the others.
   int outcomes() const override { return static_cast<int>(longest_); }
   double probability(std::int64_t agent, int outcome) const override;
   void outcome(Lanes lanes, int number, Out s) const override;
-  void error(Lanes lanes, In x, Out one_row) const override;
+  void error(Lanes lanes, In x, Scratch& scratch, Out one_row) const override;
   std::vector<double> theta(std::int64_t agent) const override;
-  std::vector<std::string> agent_names() const override { return data_.agents; }
-  std::vector<std::string> unknown_names() const override { return data_.unknowns; }
 
   std::int64_t rows(std::int64_t agent) const;
   const double* phi(std::int64_t agent, std::int64_t row) const;  // d numbers
   double y(std::int64_t agent, std::int64_t row) const;
 
  private:
+  const Problem& self() const override { return *this; }
+  ObjectiveForm form() const;
   std::size_t at(std::int64_t agent, std::int64_t row) const;
   void write(std::size_t row, Out s, int lane) const;
 

@@ -80,7 +80,7 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
   data.d = static_cast<int>(features.size());
   data.k = static_cast<int>(channels.size());
   data.theta = theta;
-  data.unknowns = features;
+  data.names.unknowns = features;
   std::vector<const std::vector<double>*> phi, c;
   for (const std::string& name : features) phi.push_back(&numbers(table, config, name));
   for (const std::string& name : channels) c.push_back(&numbers(table, config, name));
@@ -90,7 +90,7 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
   auto rows = std::make_shared<std::vector<double>>();
   data.first = {0};
   for (std::size_t i = 0; i < agents.size(); ++i) {
-    data.agents.push_back(owner.levels[static_cast<std::size_t>(agents[i])]);
+    data.names.agents.push_back(owner.levels[static_cast<std::size_t>(agents[i])]);
     for (std::size_t r = 0; r < owner.codes.size(); ++r) {
       if (owner.codes[r] != agents[i] || !keep(r)) continue;
       for (const std::vector<double>* column : phi) rows->push_back(config.scale * (*column)[r]);
@@ -104,7 +104,7 @@ Rows::Data select(const Tables& table, const std::vector<std::string>& features,
     data.first.push_back(static_cast<std::int64_t>(data.y.size()));
     if (data.first[i] == data.first[i + 1])
       throw BadInput(fmt::format("{}: agent '{}' has no row left to learn from or to be scored on",
-                                 config.file, data.agents.back()));
+                                 config.file, data.names.agents.back()));
   }
   data.phi = std::move(rows);
   return data;

@@ -46,9 +46,13 @@ std::vector<double> pair_law(const Mdp& mdp, std::span<const double> pi) {
 class Sarsa::Law final : public Occupancy {
  public:
   Law(const Sarsa& problem, bool exact) : problem_(problem), exact_(exact) {}
-  int cells() const override { return exact_ ? problem_.ratio_cells() : problem_.cells(); }
+  int cells() const override {
+    return problem_.cells() * (exact_ ? problem_.config_.states : 1);
+  }
   void cell(Lanes lanes, In s, Out index) const override {
-    exact_ ? problem_.ratio_cell(lanes, s, index) : problem_.cell(lanes, s, index);
+    problem_.cell(lanes, s, index);
+    for (int l = 0; exact_ && l < lanes.count; ++l)
+      index.p[l] = index.p[l] * problem_.config_.states + s.row(kNext)[l];
   }
   int counted() const override { return exact_ ? 0 : problem_.config_.states; }
   void visit(Lanes, In s, Out index) const override { copy({s.row(kState), 1}, index); }
@@ -135,7 +139,16 @@ Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) 
 
 Sarsa::~Sarsa() = default;
 
-const Occupancy* Sarsa::occupancy(bool exact) const { return laws_[exact ? 1 : 0].get(); }
+Facets Sarsa::facets() const {
+  return {.linear = this,
+          .known = this,
+          .table = this,
+          .form = ObjectiveForm::kTabular,
+          .ratio_cells = laws_[1].get(),
+          .occupancy = laws_[1].get(),
+          .counted_occupancy = laws_[0].get(),
+          .scores = this};
+}
 
 Shape Sarsa::shape() const {
   return {.agents = config_.agents, .d = config_.dim, .k = config_.dim, .p = 0, .acts = true};
@@ -211,7 +224,7 @@ void Sarsa::draw(const Draw& draw, Agents world, Out s) const {
   act(lanes, draw.acting, {s.row(kNext), 1}, {u.row(1), 1}, action);
 }
 
-void Sarsa::apply(Lanes lanes, In s, In x, Out Ax) const {
+void Sarsa::direction(Lanes lanes, In s, In b, In x, Scratch&, Out g) const {
   const int d = config_.dim, A = config_.actions;
   double action[kLanes];
   act(lanes, x, {s.row(kNext), 1}, {s.row(kUniform), 1}, action);
@@ -221,8 +234,9 @@ void Sarsa::apply(Lanes lanes, In s, In x, Out Ax) const {
               next = static_cast<int>(s.row(kNext)[l]) * A + static_cast<int>(action[l]);
     const double gap = value(cell, own.p) - config_.gamma * value(next, own.p);
     const double* f = phi(cell);
-    for (int r = 0; r < d; ++r) Ax.row(r)[l] = f[r] * gap;
+    for (int r = 0; r < d; ++r) g.row(r)[l] = f[r] * gap;
   }
+  subtract_objective(b, g);
 }
 
 void Sarsa::table_lift(Lanes lanes, In s, In value, Out bhat) const {
@@ -237,13 +251,13 @@ void Sarsa::objective(Lanes lanes, In s, Out b) const {
 }
 
 // Linear rewards, r = phi' theta. On random features that is wrong, and the gain is lost.
-void Sarsa::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+void Sarsa::Phi(Lanes lanes, In s, In theta, Scratch&, Out bhat) const {
   double reward[kLanes] = {};
   for (int l = 0; l < lanes.count; ++l) reward[l] = value(cell_of(s, l), Column(theta, l).p);
   table_lift(lanes, s, {reward, 1}, bhat);
 }
 
-void Sarsa::known(Lanes lanes, In s, Out b0) const {
+void Sarsa::known(Lanes lanes, In s, Scratch&, Out b0) const {
   double reward[kLanes] = {};
   for (int l = 0; l < lanes.count; ++l) reward[l] = R0_[at(cell_of(s, l))];
   table_lift(lanes, s, {reward, 1}, b0);
@@ -251,11 +265,6 @@ void Sarsa::known(Lanes lanes, In s, Out b0) const {
 
 void Sarsa::cell(Lanes lanes, In s, Out index) const {
   for (int l = 0; l < lanes.count; ++l) index.p[l] = cell_of(s, l);
-}
-
-void Sarsa::ratio_cell(Lanes lanes, In s, Out index) const {
-  for (int l = 0; l < lanes.count; ++l)
-    index.p[l] = cell_of(s, l) * config_.states + s.row(kNext)[l];
 }
 
 void Sarsa::table_value(Lanes, In s, In, Out value) const { copy({s.row(kReward), 1}, value); }
@@ -335,7 +344,7 @@ void Sarsa::error(Error which, Lanes lanes, In x, double* row) const {
   }
 }
 
-void Sarsa::error(Lanes lanes, In x, Out one_row) const {
+void Sarsa::error(Lanes lanes, In x, Scratch&, Out one_row) const {
   error(config_.error, lanes, x, one_row.p);
 }
 

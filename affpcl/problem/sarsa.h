@@ -1,9 +1,8 @@
 // On-policy control (SARSA, fig:exp_rl): finite MDPs (P^i, R^i, gamma) around a common one,
 // Q(o, a) = phi(o, a)' x, and each agent acts by softmax(Q / temperature) of its own iterate. The
-// one problem here that is not linear: A(s) x contains the next action, which x chooses.
+// direction is not linear: it contains the next action, which x chooses.
 //
-//   A(s) x = phi(o, a) (phi(o, a) - gamma phi(o', a'))' x,   a' = policy of x at o', by the uniform
-//   u
+//   G(s, x) = phi(o, a) (phi(o, a) - gamma phi(o', a'))' x,   a' = action of x at o', by uniform u
 //
 // u is part of the sample, so that x^c is evaluated at the action the central policy takes with the
 // agent's own uniform. An agent's samples form one trajectory: its next action is a'.
@@ -20,7 +19,11 @@
 
 namespace affpcl {
 
-class Sarsa final : public Problem {
+class Sarsa final : public Problem,
+                    public LinearObjective,
+                    public KnownObjective,
+                    public ObjectiveTable,
+                    public Scores {
  public:
   // Squared distance of x to the on-policy projected fixed point; to the projection of the value of
   // softmax(Q*/temperature); of Q to Q*, mean over (o, a). The first is what SARSA converges to.
@@ -44,19 +47,17 @@ class Sarsa final : public Problem {
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
-  const Occupancy* occupancy(bool exact) const override;
-  Table table() const override { return {config_.states * config_.actions, 1}; }
-  ObjectiveForm objective_form() const override { return ObjectiveForm::kTabular; }
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  Facets facets() const override;
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
+  int cells() const override { return config_.states * config_.actions; }
+  int width() const override { return 1; }
   void cell(Lanes lanes, In s, Out index) const override;
   void table_value(Lanes lanes, In s, In b, Out value) const override;
   void table_lift(Lanes lanes, In s, In value, Out bhat) const override;
-  int ratio_cells() const override { return table().cells * config_.states; }  // (o, a, o')
-  void ratio_cell(Lanes lanes, In s, Out index) const override;
-  void error(Lanes lanes, In x, Out one_row) const override;
+  void error(Lanes lanes, In x, Scratch& scratch, Out one_row) const override;
   std::vector<std::string> more_errors() const override;
   void more_errors(Lanes lanes, In x, Out rows) const override;
 
@@ -67,7 +68,6 @@ class Sarsa final : public Problem {
   enum Row { kState, kAction, kNext, kUniform, kReward, kRows };
   class Law;  // of the samples, while x acts
 
-  int cells() const { return config_.states * config_.actions; }
   const double* phi(int cell) const {
     return basis_.phi.data() + static_cast<std::ptrdiff_t>(cell) * config_.dim;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
@@ -70,7 +71,7 @@ TEST(Sarsa, DrawsOneTrajectoryAndAppliesTheActionItTakes) {
       EXPECT_LT(norm(Ax.lane(l) - want), 1e-14);
       EXPECT_LT(norm(b.lane(l) - phi(p, cell) * p.mdp(l).R[at(cell)]), 1e-15);
     }
-    p.apply(kAll, now.out(), x.out(), Ax.out());
+    apply(p, kAll, now.out(), x.out(), Ax.out());
     p.objective(kAll, now.out(), b.out());
     copy(now.out(), before.out());
   }
@@ -85,7 +86,7 @@ TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
   for (double u : {0.01, 0.2, 0.4, 0.6, 0.8, 0.99}) {
     for (int l = 0; l < 3; ++l) s.out().row(0)[l] = 1, s.out().row(1)[l] = 2, s.out().row(2)[l] = l;
     for (int l = 0; l < 3; ++l) s.out().row(3)[l] = u;
-    p.apply(kAll, s.out(), {x.data(), kD, 1}, Ax.out());
+    apply(p, kAll, s.out(), {x.data(), kD, 1}, Ax.out());
     for (int o = 0; o < 3; ++o) {
       int a = 0;
       for (double sum = pi[at(o * kA)]; u >= sum; sum += pi[at(o * kA + a)]) ++a;
@@ -98,7 +99,7 @@ TEST(Sarsa, TheCentreActsByTheAgentsUniform) {
 
 TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
   const Sarsa p(kSmall, 2, 0);
-  const Occupancy& exact = *p.occupancy(true);
+  const Occupancy& exact = *p.facets().occupancy;
   ASSERT_EQ(exact.cells(), kS * kA * kS);
   EXPECT_EQ(exact.counted(), 0);
   const BlockRows x = some_x(3), q(exact.cells());
@@ -124,7 +125,7 @@ TEST(Sarsa, ExactOccupancyIsTheLawOfTransitions) {
 // The paper's estimate: visits(o) pi(a|o).
 TEST(Sarsa, CountedOccupancyIsVisitsTimesThePolicy) {
   const Sarsa p(kSmall, 2, 0);
-  const Occupancy& counted = *p.occupancy(false);
+  const Occupancy& counted = *p.facets().counted_occupancy;
   ASSERT_EQ(counted.cells(), kS * kA);
   ASSERT_EQ(counted.counted(), kS);
   const BlockRows x = some_x(3), q(counted.cells()), visits(kS);
@@ -195,7 +196,7 @@ TEST(Sarsa, ThreeErrors) {
   }
   int row = 0;
   for (const Sarsa* p : {&fp, &q, &star}) {  // the one that is asked for is the error itself
-    p->error(kAll, x.out(), one.out());
+    error(*p, kAll, x.out(), one.out());
     for (int l = 0; l < 3; ++l) EXPECT_EQ(one(0, l), rows(row, l));
     ++row;
   }

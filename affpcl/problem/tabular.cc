@@ -195,8 +195,22 @@ void Tabular::times(const std::vector<double>& matrices, int rows, int cols, int
   }
 }
 
-void Tabular::apply(Lanes lanes, In s, In x, Out Ax) const {
-  for (int l = 0; l < lanes.count; ++l) times(sys_.A, sys_.d, sys_.d, state_of(s, l), x, l, Ax);
+Facets Tabular::facets() const {
+  return {.linear = sys_.k > 0 ? this : nullptr,
+          .known = this,
+          .table = this,
+          .means = this,
+          .finite = this,
+          .densities = &laws_,
+          .ratio_cells = this,
+          .features = sys_.p > 0 ? this : nullptr,
+          .pairs = this,
+          .recorded = sys_.order.empty() ? nullptr : this};
+}
+
+void Tabular::direction(Lanes lanes, In s, In b, In x, Scratch&, Out g) const {
+  for (int l = 0; l < lanes.count; ++l) times(sys_.A, sys_.d, sys_.d, state_of(s, l), x, l, g);
+  subtract_objective(b, g);
 }
 
 const double* Tabular::own_b(std::int64_t agent, int state) const {
@@ -208,18 +222,18 @@ void Tabular::objective(Lanes lanes, In s, Out b) const {
     for (int r = 0; r < sys_.d; ++r) b.row(r)[l] = own_b(lanes.first + l, state_of(s, l))[r];
 }
 
-void Tabular::Phi(Lanes lanes, In s, In theta, Out bhat) const {
+void Tabular::Phi(Lanes lanes, In s, In theta, Scratch&, Out bhat) const {
   for (int l = 0; l < lanes.count; ++l)
     times(sys_.Phi, sys_.d, sys_.k, state_of(s, l), theta, l, bhat);
 }
 
-void Tabular::known(Lanes lanes, In s, Out b0) const {
+void Tabular::known(Lanes lanes, In s, Scratch&, Out b0) const {
   for (int l = 0; l < lanes.count; ++l)
     for (int r = 0; r < sys_.d; ++r) b0.row(r)[l] = b0_[at(state_of(s, l) * sys_.d + r)];
 }
 
 void Tabular::coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const {
-  if (!gradient_) return Problem::coe(lanes, s, b, theta, bhat, g);
+  if (!gradient_) return LinearObjective::coe(lanes, s, b, theta, bhat, g);
   for (int l = 0; l < lanes.count; ++l) {
     const double* Phi =
         sys_.Phi.data() + static_cast<std::ptrdiff_t>(state_of(s, l)) * sys_.d * sys_.k;
@@ -247,15 +261,10 @@ std::vector<double> Tabular::theta(std::int64_t agent) const {
   return {sys_.theta.begin() + agent * sys_.k, sys_.theta.begin() + (agent + 1) * sys_.k};
 }
 
-std::vector<double> Tabular::start_x(std::int64_t agent) const {
-  if (sys_.x0.empty()) return Problem::start_x(agent);
-  return {sys_.x0.begin() + agent * sys_.d, sys_.x0.begin() + (agent + 1) * sys_.d};
-}
-std::vector<double> Tabular::start_xc() const {
-  return sys_.xc0.empty() ? Problem::start_xc() : sys_.xc0;
-}
-std::vector<double> Tabular::start_thetac() const {
-  return sys_.thetac0.empty() ? Problem::start_thetac() : sys_.thetac0;
+void Tabular::start(Lanes lanes, Out x) const {
+  if (sys_.x0.empty()) return Problem::start(lanes, x);
+  for (int l = 0; l < lanes.count; ++l)
+    for (int r = 0; r < sys_.d; ++r) x.row(r)[l] = sys_.x0[at((lanes.first + l) * sys_.d + r)];
 }
 
 }  // namespace affpcl

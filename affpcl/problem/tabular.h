@@ -31,7 +31,14 @@ struct FiniteSystem {
 // Reads system.json. Every complaint names the file and the key.
 FiniteSystem read_finite_system(const std::string& path);
 
-class Tabular final : public Problem {
+class Tabular final : public Problem,
+                      public LinearObjective,
+                      public KnownObjective,
+                      public ObjectiveTable,
+                      public FiniteMeans,
+                      public RatioFeatures,
+                      public Pairs,
+                      public Recorded {
  public:
   // free_ride (sec:asa): every agent but the first has states of its own, so all are as far apart
   // as can be, and the first sits at the centre: mu^1 = mu^0, theta^1 = theta^c_*.
@@ -55,16 +62,13 @@ class Tabular final : public Problem {
     double delta_obj = 0.3;  // theta^i = theta_base + delta_obj u_i
     double noise_A = 0.5;    // A(s) = I + noise_A N(s), |N(s)| = 1; below 1 every A(s) is monotone
     double angle = 0;  // degrees A(s) turns, one way or the other: nu is about 1/cos (apx:noise)
-    double noise_Phi =
-        0.5;  // Phi(s) = (I + noise_Phi N(s)) / (1 + noise_Phi), so that |Phi(s)| <= 1
+    // Phi(s) = (I + noise_Phi N(s)) / (1 + noise_Phi), so that |Phi(s)| <= 1
+    double noise_Phi = 0.5;
     double sparsity = 1.0;      // share of the states on which mu^i may differ from mu_base
     bool first_central = true;  // the first agent has mu_base and theta_base
   };
-  enum class Coe {
-    kAuto,
-    kResidual,
-    kGradient
-  };  // the paper's Phi theta - b, or Phi'(Phi theta - b); auto: residual if square
+  // The paper's Phi theta - b, or Phi'(Phi theta - b); auto: residual if square.
+  enum class Coe { kAuto, kResidual, kGradient };
 
   static const Params<Config>& params();
   static ProblemKind kind();
@@ -74,18 +78,25 @@ class Tabular final : public Problem {
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  std::int64_t most_samples() const override { return sys_.order.empty() ? INT64_MAX : sys_.steps; }
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  void start(Lanes lanes, Out x) const override;
+  CentralStart central_start() const override { return {sys_.xc0, sys_.thetac0}; }
+  Facets facets() const override;
+
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
-  void psi(Lanes lanes, In s, Out features) const override;
-  const Densities* densities() const override { return &laws_; }
-  bool couples() const override { return true; }
-  void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const override;
-  Table table() const override { return {sys_.states, sys_.d}; }
+  std::vector<double> theta(std::int64_t agent) const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
+  int cells() const override { return sys_.states; }
+  int width() const override { return sys_.d; }
   void cell(Lanes lanes, In s, Out index) const override { (void)lanes, copy(s, index); }
+  void psi(Lanes lanes, In s, Out features) const override;
+  void draw_pair(const Draw& draw, Lanes lanes, Out own, Out mixed) const override;
+  // A fixed order of states ends.
+  std::int64_t most_samples() const override { return sys_.steps; }
+  bool present(std::int64_t, std::int64_t) const override { return true; }
+  std::int64_t count_present(std::int64_t) const override { return sys_.agents; }
 
   double G_A() const override;
   double G_Phi() const override;
@@ -95,17 +106,13 @@ class Tabular final : public Problem {
     return laws_.mu(agent, outcome);
   }
   void outcome(Lanes, int number, Out s) const override { fill(s, number); }
-  std::vector<double> theta(std::int64_t agent) const override;
-
-  std::vector<double> start_x(std::int64_t agent) const override;
-  std::vector<double> start_xc() const override;
-  std::vector<double> start_thetac() const override;
 
   const FiniteSystem& system() const { return sys_; }
   double mu0(int state) const { return laws_.mu0(state); }
   double rho(std::int64_t agent, int state) const { return laws_.rho(agent, state); }
 
  private:
+  const Problem& self() const override { return *this; }
   // One agent, one state: out[:, lane] = matrix(state) in[:, lane].
   void times(const std::vector<double>& matrices, int rows, int cols, int state, In in, int lane,
              Out out) const;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/rows_test.h"
 
 namespace affpcl {
@@ -262,14 +263,14 @@ TEST(Tabular, AFixedOrderOfStatesIsFollowed) {
   f.steps = 5;
   for (int i = 0; i < 15; ++i) f.order.push_back(i * 7 % 4);
   const Tabular t(f, Tabular::Coe::kAuto);
-  EXPECT_EQ(t.most_samples(), 5);
+  EXPECT_EQ(most_samples(t), 5);
   const BlockRows s(1);
   for (std::uint32_t step = 0; step < 5; ++step) {
     t.draw({{1, 0, step}, {}}, {{0, 3}, nullptr}, s.out());
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(s.in().at(0, i), f.order[at(i * 5 + static_cast<int>(step))]);
   }
-  EXPECT_EQ(Tabular(arbitrary(3, 4, 2, 2, false, 6), Tabular::Coe::kAuto).most_samples(),
+  EXPECT_EQ(most_samples(Tabular(arbitrary(3, 4, 2, 2, false, 6), Tabular::Coe::kAuto)),
             INT64_MAX);
 }
 
@@ -285,13 +286,13 @@ TEST(Tabular, EverySampleHasItsMatrices) {
         for (int r = 0; r < f.k; ++r) th.out().row(r)[l] = std::cos(l - r);
       }
       const auto state = [&](int l) { return static_cast<int>(s.in().at(0, l)); };
-      t.apply(lanes, s.in(), x.in(), y.out());
+      apply(t, lanes, s.in(), x.in(), y.out());
       for (int l = 0; l < lanes.count; ++l)
         EXPECT_LE(norm(y.lane(l) - A(f, state(l)) * x.lane(l)), 1e-13);
       t.objective(lanes, s.in(), own.out());
       for (int l = 0; l < lanes.count; ++l)
         EXPECT_LE(norm(own.lane(l) - b(f, lanes.first + l, state(l))), 1e-13);
-      t.known(lanes, s.in(), y.out());
+      known_objective(t, lanes, s.in(), y.out());
       for (int l = 0; l < lanes.count; ++l) {
         Vector b0(at(f.d));
         for (std::int64_t j = 0; j < f.agents; ++j)
@@ -304,7 +305,7 @@ TEST(Tabular, EverySampleHasItsMatrices) {
       for (int l = 0; l < lanes.count; ++l)
         for (int r = 0; r < f.p; ++r) EXPECT_EQ(psi.in().at(r, l), f.psi[at(state(l) * f.p + r)]);
       if (f.k == 0) continue;
-      t.Phi(lanes, s.in(), th.in(), bhat.out());
+      apply_Phi(t, lanes, s.in(), th.in(), bhat.out());
       for (int l = 0; l < lanes.count; ++l)
         EXPECT_LE(norm(bhat.lane(l) - Phi(f, state(l)) * th.lane(l)), 1e-13);
       t.coe(lanes, s.in(), own.in(), th.in(), bhat.in(), g.out());
@@ -314,8 +315,8 @@ TEST(Tabular, EverySampleHasItsMatrices) {
         EXPECT_LE(norm(g.lane(l) - want), 1e-13);
       }
     }
-    EXPECT_EQ(t.table().cells, f.states);
-    EXPECT_EQ(t.table().width, f.d);
+    EXPECT_EQ(t.facets().table->cells(), f.states);
+    EXPECT_EQ(t.facets().table->width(), f.d);
     EXPECT_EQ(t.shape().k, f.k);
     EXPECT_EQ(t.shape().p, f.p);
   }
@@ -464,19 +465,28 @@ TEST(Tabular, ASingularCentreIsRefusedNotNaN) {
   EXPECT_THROW(Tabular(f, Tabular::Coe::kAuto), BadInput);
 }
 
+std::vector<double> start_of(const Problem& problem, int agent) {
+  const int d = problem.shape().d;
+  const Buffer space(at(d) * kLanes);
+  problem.start(lanes_of(0, problem.shape().agents), {space.data(), d});
+  std::vector<double> own;
+  for (int r = 0; r < d; ++r) own.push_back(space.data()[r * kLanes + agent]);
+  return own;
+}
+
 TEST(Tabular, StartsAreZeroUnlessGiven) {
   FiniteSystem f = arbitrary(3, 4, 2, 1, false, 1);
   const Tabular plain(f, Tabular::Coe::kAuto);
-  EXPECT_EQ(plain.start_x(2), (std::vector<double>{0, 0}));
-  EXPECT_EQ(plain.start_xc(), (std::vector<double>{0, 0}));
-  EXPECT_EQ(plain.start_thetac(), (std::vector<double>{0}));
+  EXPECT_EQ(start_of(plain, 2), (std::vector<double>{0, 0}));
+  EXPECT_EQ(central_start(plain).x, (std::vector<double>{0, 0}));
+  EXPECT_EQ(central_start(plain).theta, (std::vector<double>{0}));
   f.x0 = {1, 2, 3, 4, 5, 6};
   f.xc0 = {7, 8};
   f.thetac0 = {9};
   const Tabular given(f, Tabular::Coe::kAuto);
-  EXPECT_EQ(given.start_x(1), (std::vector<double>{3, 4}));
-  EXPECT_EQ(given.start_xc(), (std::vector<double>{7, 8}));
-  EXPECT_EQ(given.start_thetac(), (std::vector<double>{9}));
+  EXPECT_EQ(start_of(given, 1), (std::vector<double>{3, 4}));
+  EXPECT_EQ(central_start(given).x, (std::vector<double>{7, 8}));
+  EXPECT_EQ(central_start(given).theta, (std::vector<double>{9}));
 }
 
 // ---- densities ----

@@ -99,7 +99,15 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
   }
   laws_ = FiniteDensities(pairs(), std::move(mu), cell_row());
 
-  // Rewards: in the span of c, or any.
+  draw_rewards(key);
+  find_means();
+  solve();
+}
+
+// In the span of c, or any.
+void Td::draw_rewards(const Key& key) {
+  const int S = config_.states, d = config_.dim;
+  const std::int64_t n = config_.agents;
   std::vector<double> theta0(at(d));
   normals_of(key, 0, Purpose::kTheta, theta0);
   double length = 0;
@@ -107,7 +115,7 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
   for (double& x : theta0) x /= std::sqrt(length);
   R0_.assign(at(pairs()), 0.0);
   for (std::int64_t i = 0; i < n; ++i) {
-    const double delta = i == 0 && config.first_central ? 0 : config.delta_obj;
+    const double delta = i == 0 && config_.first_central ? 0 : config_.delta_obj;
     std::vector<double> u(at(d));
     normals_of(key, i, Purpose::kObjective, u);
     double square = 0;
@@ -117,7 +125,7 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
     for (int pair = 0; pair < pairs(); ++pair) {
       const int o = pair / S, next = pair % S;
       double reward = 0;
-      if (config.rewards == Rewards::kLinear) {
+      if (config_.rewards == Rewards::kLinear) {
         for (int r = 0; r < d; ++r)
           reward +=
               (phi_[at(o * d + r)] + 0.5 * phi_[at(next * d + r)]) / 1.5 * theta_[at(i * d + r)];
@@ -130,8 +138,6 @@ Td::Td(const Config& config, std::uint64_t seed, std::uint32_t replicate) : conf
       R0_[at(pair)] += reward / static_cast<double>(n);
     }
   }
-  find_means();
-  solve();
 }
 
 void Td::find_means() {
@@ -225,7 +231,19 @@ void Td::draw(const Draw& draw, Agents world, Out s) const {
   }
 }
 
-void Td::known(Lanes lanes, In s, Out b0) const {
+Facets Td::facets() const {
+  const bool any = config_.rewards == Rewards::kTable;
+  return {.linear = any ? nullptr : this,
+          .known = this,
+          .table = this,
+          .form = any ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt,
+          .means = this,
+          .finite = this,
+          .densities = &laws_,
+          .ratio_cells = this};
+}
+
+void Td::known(Lanes lanes, In s, Scratch&, Out b0) const {
   double value[kLanes] = {};
   for (int l = 0; l < lanes.count; ++l) value[l] = R0_[at(static_cast<int>(s.row(cell_row())[l]))];
   table_lift(lanes, s, {value, 1}, b0);

@@ -14,7 +14,7 @@
 
 namespace affpcl {
 
-class Td final : public Transitions {
+class Td final : public Transitions, public KnownObjective, public FiniteMeans {
  public:
   enum class Kernels { kAdditive, kRelative };
   enum class Rewards { kLinear, kTable };
@@ -28,8 +28,7 @@ class Td final : public Transitions {
     double delta_obj = 0.3;  // linear: theta^i = theta_base + delta_obj u_i; table: R^0 (1 + . N)
     double concentration = 0.3;  // of the Dirichlet rows of P^0 and Q^i: small is sparse
     Kernels kernels = Kernels::kAdditive;
-    Rewards rewards =
-        Rewards::kLinear;  // R^i = c' theta^i, c = (phi(o) + phi(o')/2)/1.5; or a table
+    Rewards rewards = Rewards::kLinear;  // R^i = c' theta^i, c = (phi(o) + phi(o')/2)/1.5; or any
     Sampling sampling = Sampling::kIndependent;
     bool first_central = true;  // the first agent is the base
   };
@@ -40,12 +39,9 @@ class Td final : public Transitions {
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
-  const Densities* densities() const override { return &laws_; }
-  Table table() const override { return {pairs(), 1}; }
-  ObjectiveForm objective_form() const override {
-    return config_.rewards == Rewards::kTable ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt;
-  }
+  Facets facets() const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
+  int cells() const override { return pairs(); }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
   double G_A() const override;
@@ -67,8 +63,10 @@ class Td final : public Transitions {
   }
 
  private:
+  const Problem& self() const override { return *this; }
   int pairs() const { return config_.states * config_.states; }
   int k() const { return config_.rewards == Rewards::kLinear ? config_.dim : 0; }
+  void draw_rewards(const Key& key);
   void find_means();
   // Writes the transition o -> next of one agent into a lane.
   void write(std::int64_t agent, int o, int next, Out s, int lane) const;

@@ -20,7 +20,7 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Texts in the order they appear, each with its number.
-class Names {
+class Numbering {
  public:
   int operator()(std::string_view text) {
     const auto [entry, fresh] =
@@ -124,7 +124,7 @@ void TdLog::read(std::vector<std::int32_t>& owner) {
                       std::count(in.header().begin(), in.header().end(), config_.done) > 0;
   const std::size_t done = marked ? in.column(config_.done) : 0;
 
-  Names agents, states;
+  Numbering agents, states;
   std::unordered_map<std::uint64_t, int> pairs;
   while (in.next()) {
     if (is_missing(in.fields()[agent])) in.refuse(agent, "does not name an agent");
@@ -147,11 +147,11 @@ void TdLog::read(std::vector<std::int32_t>& owner) {
   }
   if (owner.empty()) throw BadInput(fmt::format("{} has a header but no rows", config_.file));
 
-  agents_ = agents.all();
+  names_.agents = agents.all();
   cells_ = static_cast<int>(pairs.size());
-  unknowns_ = features;
+  names_.unknowns = features;
   if (named_states()) name_states(states.all());
-  d_ = static_cast<int>(unknowns_.size());
+  d_ = static_cast<int>(names_.unknowns.size());
   k_ = !channels.empty() ? static_cast<int>(channels.size()) : named_states() ? 0 : d_;
   set_shape(d_, k_);
 }
@@ -169,7 +169,7 @@ void TdLog::name_states(const std::vector<std::string>& states) {
   for (std::size_t r = 0; r < order.size(); ++r) {
     rank[order[r]] = static_cast<int>(r);
     states_.push_back(states[order[r]]);
-    unknowns_.push_back(fmt::format("V({})", states_.back()));
+    names_.unknowns.push_back(fmt::format("V({})", states_.back()));
   }
   for (int& s : state_) s = rank[at(s)];
   for (int& s : next_)
@@ -178,34 +178,37 @@ void TdLog::name_states(const std::vector<std::string>& states) {
 
 // Fills first_ and by_agent_, and drops or refuses agents of too few rows.
 void TdLog::sort_by_agent(const std::vector<std::int32_t>& owner) {
-  std::vector<std::int64_t> rows(agents_.size(), 0);
+  std::vector<std::int64_t> rows(names_.agents.size(), 0);
   for (std::int32_t i : owner) ++rows[at(i)];
   std::vector<std::string> kept;
-  std::vector<std::int64_t> place(agents_.size(), -1);  // where the agent's next row goes
+  std::vector<std::int64_t> place(names_.agents.size(), -1);  // where the agent's next row goes
   first_ = {0};
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
+  for (std::size_t i = 0; i < names_.agents.size(); ++i) {
     if (rows[i] < kFewest) {
       if (config_.drop_short) continue;
       throw BadInput(
           fmt::format("{}: agent '{}' has a single row, too few to learn from; problem.short = "
                       "\"drop\" leaves such agents out",
-                      config_.file, agents_[i]));
+                      config_.file, names_.agents[i]));
     }
-    kept.push_back(agents_[i]);
+    kept.push_back(names_.agents[i]);
     place[i] = first_.back();
     first_.push_back(first_.back() + rows[i]);
   }
   if (kept.empty())
     throw BadInput(fmt::format("{}: no agent has {} rows or more", config_.file, kFewest));
-  agents_ = std::move(kept);
+  names_.agents = std::move(kept);
   by_agent_.resize(at(first_.back()));
   for (std::size_t r = 0; r < owner.size(); ++r)
     if (std::int64_t& next = place[at(owner[r])]; next >= 0) by_agent_[at(next++)] = r;
 }
 
 void TdLog::weigh_rewards(const std::vector<std::string>& channels) {
-  theta_ = read_weights(config_.weights, config_.agent, channels, agents_, config_.file);
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
+  theta_ = read_weights(config_.weights, config_.agent, channels, names_.agents, config_.file);
+  theta_mean_.assign(at(k_), 0.0);
+  for (std::size_t j = 0; j < theta_.size(); ++j)
+    theta_mean_[j % at(k_)] += theta_[j] / static_cast<double>(names_.agents.size());
+  for (std::size_t i = 0; i < names_.agents.size(); ++i) {
     const double* theta = theta_.data() + i * channels.size();
     for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
       const std::size_t row = by_agent_[at(t)];
@@ -215,7 +218,7 @@ void TdLog::weigh_rewards(const std::vector<std::string>& channels) {
 }
 
 Shape TdLog::shape() const {
-  return {.agents = static_cast<std::int64_t>(agents_.size()),
+  return {.agents = static_cast<std::int64_t>(names_.agents.size()),
           .d = d_,
           .k = k_,
           .p = named_states() ? 0 : 2 * d_ + 1};
@@ -279,9 +282,9 @@ void TdLog::write(std::size_t row, Out s, int lane) const {
 }
 
 std::int64_t TdLog::most_samples() const {
-  if (config_.order != Order::kOnce) return Problem::most_samples();
+  if (config_.order != Order::kOnce) return INT64_MAX;
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < agents_.size(); ++i)
+  for (std::size_t i = 0; i < names_.agents.size(); ++i)
     most = std::max(most, rows(static_cast<std::int64_t>(i)));
   return most;
 }
@@ -292,7 +295,7 @@ bool TdLog::present(std::int64_t agent, std::int64_t sample) const {
 
 std::int64_t TdLog::count_present(std::int64_t sample) const {
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < agents_.size(); ++i)
+  for (std::size_t i = 0; i < names_.agents.size(); ++i)
     count += present(static_cast<std::int64_t>(i), sample);
   return count;
 }
@@ -317,19 +320,26 @@ void TdLog::draw(const Draw& draw, Agents world, Out s) const {
 }
 
 // Stated weights need no learning; unstated weights of channels are solved from the rewards.
-ObjectiveForm TdLog::objective_form() const {
+ObjectiveForm TdLog::form() const {
   if (!theta_.empty()) return ObjectiveForm::kKnown;
   if (!config_.channels.empty()) return ObjectiveForm::kMoments;
   return named_states() ? ObjectiveForm::kTabular : ObjectiveForm::kLearnt;
 }
 
-void TdLog::known(Lanes lanes, In s, Out b0) const {
-  if (theta_.empty())
-    throw BadInput("objective = \"known\" needs problem.weights: rewards of a log are not known");
-  std::vector<double> mean(at(k_), 0.0);
-  for (std::size_t j = 0; j < theta_.size(); ++j)
-    mean[j % at(k_)] += theta_[j] / static_cast<double>(agents_.size());
-  Phi(lanes, s, {mean.data(), k_, 1}, b0);
+Facets TdLog::facets() const {
+  return {.linear = k_ > 0 ? this : nullptr,
+          .known = theta_.empty() ? nullptr : this,
+          .table = named_states() ? this : nullptr,
+          .form = form(),
+          .means = this,
+          .ratio_cells = named_states() ? this : nullptr,
+          .features = named_states() ? nullptr : this,
+          .recorded = this,
+          .names = &names_};
+}
+
+void TdLog::known(Lanes lanes, In s, Scratch& scratch, Out b0) const {
+  Phi(lanes, s, {theta_mean_.data(), k_, 1}, scratch, b0);
 }
 
 void TdLog::psi(Lanes, In s, Out features) const {

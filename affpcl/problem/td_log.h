@@ -18,7 +18,11 @@
 
 namespace affpcl {
 
-class TdLog final : public Transitions {
+class TdLog final : public Transitions,
+                    public KnownObjective,
+                    public Means,
+                    public RatioFeatures,
+                    public Recorded {
  public:
   // An agent's rows one after the other and again; once, after which it is absent; at random.
   enum class Order { kFile, kOnce, kRandom };
@@ -39,14 +43,13 @@ class TdLog final : public Transitions {
 
   Shape shape() const override;
   void draw(const Draw& draw, Agents world, Out s) const override;
+  Facets facets() const override;
   std::int64_t most_samples() const override;
   bool present(std::int64_t agent, std::int64_t sample) const override;
   std::int64_t count_present(std::int64_t sample) const override;
-  void known(Lanes lanes, In s, Out b0) const override;
+  void known(Lanes lanes, In s, Scratch& scratch, Out b0) const override;
   void psi(Lanes lanes, In s, Out features) const override;
-  Table table() const override { return {cells_, named_states() ? 1 : 0}; }
-  ObjectiveForm objective_form() const override;
-  bool has_means() const override { return true; }
+  int cells() const override { return cells_; }
   void mean_apply(Lanes lanes, In x, Out Ax) const override;
   void mean_objective(Lanes lanes, Out b) const override;
   void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
@@ -54,11 +57,10 @@ class TdLog final : public Transitions {
   double G_A() const override;
   double G_Phi() const override;
   std::vector<double> theta(std::int64_t agent) const override;
-  std::vector<std::string> agent_names() const override { return agents_; }
-  std::vector<std::string> unknown_names() const override { return unknowns_; }
 
   const Config& config() const { return config_; }
   bool named_states() const { return config_.features.empty(); }
+  const Names& names() const { return names_; }
   const std::vector<std::string>& state_names() const { return states_; }  // as unknowns
   // r + gamma phi''x - phi'x at an agent's t-th row.
   double error(std::int64_t agent, std::int64_t t, In x, int lane) const;
@@ -68,6 +70,8 @@ class TdLog final : public Transitions {
   }
 
  private:
+  ObjectiveForm form() const;
+
   static constexpr int kEnd = -1;  // the next state of a row that ends its episode
 
   void read(std::vector<std::int32_t>& owner);
@@ -87,7 +91,8 @@ class TdLog final : public Transitions {
 
   Config config_;
   int d_ = 0, k_ = 0, cells_ = 0;
-  std::vector<std::string> agents_, unknowns_, states_;
+  Names names_;
+  std::vector<std::string> states_;
   std::vector<std::int64_t> first_;  // [agents + 1] into by_agent_
   std::vector<std::size_t> by_agent_;
   // One entry per row of the file.
@@ -95,6 +100,7 @@ class TdLog final : public Transitions {
   std::vector<double> phi_, next_phi_;    // [rows][d], numbers
   std::vector<double> c_, r_;             // [rows][channels]
   std::vector<double> theta_;             // [agents][channels], where weights are given
+  std::vector<double> theta_mean_;        // over agents
 };
 
 template <>

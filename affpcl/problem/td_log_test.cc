@@ -8,6 +8,7 @@
 #include <set>
 
 #include "affpcl/data/file_test.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/mdp.h"
 #include "affpcl/problem/td.h"
 
@@ -57,13 +58,13 @@ TEST_F(TdLogFile, NamedStates) {
   EXPECT_EQ(p.shape().agents, 2);
   EXPECT_EQ(p.shape().d, 2);
   EXPECT_EQ(p.shape().k, 0);
-  EXPECT_EQ(p.agent_names(), (Names{"b", "a"}));           // as they appear
-  EXPECT_EQ(p.unknown_names(), (Names{"V(2)", "V(10)"}));  // numbers by value
+  EXPECT_EQ(p.names().agents, (Names{"b", "a"}));           // as they appear
+  EXPECT_EQ(p.names().unknowns, (Names{"V(2)", "V(10)"}));  // numbers by value
   EXPECT_EQ(p.rows(0), 3);
   EXPECT_EQ(p.rows(1), 2);
-  EXPECT_EQ(p.objective_form(), ObjectiveForm::kTabular);
-  EXPECT_EQ(p.table().cells, 4);  // 10->2, 2->2, 2->end, 2->10
-  EXPECT_EQ(p.ratio_cells(), 4);
+  EXPECT_EQ(p.facets().form, ObjectiveForm::kTabular);
+  EXPECT_EQ(p.facets().table->cells(), 4);  // 10->2, 2->2, 2->end, 2->10
+  EXPECT_EQ(p.ratio_cells()->cells(), 4);
   // phi, gamma phi', r, cell
   EXPECT_EQ(drawn(p, 0), (std::vector<Numbers>{{0, 1, .5, 0, 1.5, 0}, {1, 0, .5, 0, -1, 1}}));
   EXPECT_EQ(drawn(p, 1), (std::vector<Numbers>{{1, 0, 0, 0, 3, 2}, {1, 0, 0, .5, 4, 3}}));
@@ -76,7 +77,7 @@ TEST_F(TdLogFile, NamedStates) {
 TEST_F(TdLogFile, MeansAreThoseOfTheRows) {
   write(kSmall);
   const TdLog p = log();
-  ASSERT_TRUE(p.has_means());
+  ASSERT_NE(p.means(), nullptr);
   const Numbers A = mean_matrices(p, {0, 2});
   const Numbers want = {1. / 3, 0,    -1. / 3, 2. / 3,  // b: 2->end once, 10->2 twice
                         .75,    -.25, 0,       0};      // a: 2->2, 2->10
@@ -93,7 +94,7 @@ TEST_F(TdLogFile, MeansAreThoseOfTheRows) {
 TEST_F(TdLogFile, StatesByOtherNames) {
   write("who;from;to;gain\nx;home;work;1\nx;work;\"a, b\";2\n");
   const TdLog p = log({.agent = "who", .state = "from", .next_state = "to", .reward = "gain"});
-  EXPECT_EQ(p.unknown_names(), (Names{"V(home)", "V(work)", "V(a, b)"}));
+  EXPECT_EQ(p.names().unknowns, (Names{"V(home)", "V(work)", "V(a, b)"}));
 }
 
 constexpr const char* kNumeric =
@@ -109,9 +110,9 @@ TEST_F(TdLogFile, Features) {
   EXPECT_EQ(p.shape().d, 2);
   EXPECT_EQ(p.shape().k, 2);
   EXPECT_EQ(p.shape().p, 5);
-  EXPECT_EQ(p.table().cells, 0);
-  EXPECT_EQ(p.objective_form(), ObjectiveForm::kLearnt);
-  EXPECT_EQ(p.unknown_names(), (Names{"a", "b"}));
+  EXPECT_EQ(p.facets().table, nullptr);
+  EXPECT_EQ(p.facets().form, ObjectiveForm::kLearnt);
+  EXPECT_EQ(p.names().unknowns, (Names{"a", "b"}));
   // phi, gamma phi', c = phi, r, no cell; at an end nothing follows, whatever the columns say
   const std::vector<Numbers> first = drawn(p, 0), second = drawn(p, 1);
   EXPECT_EQ(first[0], (Numbers{1, 2, .1 * 3, .1 * 4, 1, 2, 5, 0}));
@@ -135,13 +136,13 @@ TEST_F(TdLogFile, ChannelsAndWeights) {
   const TdLog p = log({.features = "a,b", .channels = "c1,c2", .weights = prefs});
   EXPECT_EQ(p.shape().k, 2);
   EXPECT_EQ(p.theta(0), (Numbers{2, .5}));
-  EXPECT_EQ(p.objective_form(), ObjectiveForm::kKnown);
+  EXPECT_EQ(p.facets().form, ObjectiveForm::kKnown);
   EXPECT_EQ(drawn(p, 0)[0], (Numbers{1, 2, 1.5, 2, 1, 10, 7, 0}));
   EXPECT_EQ(drawn(p, 1)[1][6], 40);
   // b^0 = phi c' mean theta, and COE's mean direction c (c' theta - r) vanishes at theta^i.
   const Buffer s(8 * kLanes), b0(2 * kLanes), g(2 * kLanes);
   for (std::size_t r = 0; r < 8; ++r) s.data()[r * kLanes] = drawn(p, 0)[0][r];
-  p.known({0, 1}, {s.data(), 8}, {b0.data(), 2});
+  known_objective(p, {0, 1}, {s.data(), 8}, {b0.data(), 2});
   EXPECT_EQ(b0.data()[0], 1 * (1 * 1 + 10 * .75));
   const Numbers theta = p.theta(0);
   p.mean_coe({0, 2}, {theta.data(), 2, 1}, {g.data(), 2});
@@ -151,8 +152,8 @@ TEST_F(TdLogFile, ChannelsAndWeights) {
   // Without weights the reward column counts, and the channels are what COE explains it with.
   const TdLog free = log({.features = "a,b", .channels = "c1,c2"});
   EXPECT_EQ(drawn(free, 0)[0], (Numbers{1, 2, 1.5, 2, 1, 10, 5, 0}));
-  EXPECT_EQ(free.objective_form(), ObjectiveForm::kMoments);
-  EXPECT_THROW(free.known({0, 1}, {s.data(), 8}, {b0.data(), 2}), BadInput);
+  EXPECT_EQ(free.facets().form, ObjectiveForm::kMoments);
+  EXPECT_EQ(free.facets().known, nullptr);
 
   std::ofstream(prefs) << "agent,c1,c2\nx,1,1\n";
   refused([&] { log({.features = "a,b", .channels = "c1,c2", .weights = prefs}); },
@@ -182,7 +183,7 @@ TEST_F(TdLogFile, ShortAgents) {
   write("agent,state,next_state,reward\na,1,2,0\nb,1,2,0\na,2,1,0\n");
   refused([&] { log(); }, "agent 'b' has a single row");
   const TdLog p = log({.drop_short = true});
-  EXPECT_EQ(p.agent_names(), Names{"a"});
+  EXPECT_EQ(p.names().agents, Names{"a"});
   refuses("agent,state,next_state,reward\na,1,2,0\n", "no agent has 2 rows", {.drop_short = true});
 }
 

@@ -15,17 +15,20 @@ void Transitions::write_void(Out s, int lane) const {
   s.row(cell_row())[lane] = -1;
 }
 
-void Transitions::apply(Lanes, In s, In x, Out Ax) const {
+void Transitions::direction(Lanes, In s, In b, In x, Scratch&, Out g) const {
   double here[kLanes], there[kLanes];
-  dot(phi(s), x, Ax.lanes, here);
-  dot(next(s), x, Ax.lanes, there);
-  for (int l = 0; l < Ax.lanes; ++l) here[l] -= there[l];
-  scale(phi(s), here, Ax);
+  dot(phi(s), x, g.lanes, here);
+  dot(next(s), x, g.lanes, there);
+  for (int l = 0; l < g.lanes; ++l) here[l] -= there[l];
+  scale(phi(s), here, g);
+  subtract_objective(b, g);
 }
 
 void Transitions::objective(Lanes, In s, Out b) const { scale(phi(s), r(s), b); }
 
-void Transitions::Phi(Lanes, In s, In theta, Out bhat) const { outer(phi(s), c(s), theta, bhat); }
+void Transitions::Phi(Lanes, In s, In theta, Scratch&, Out bhat) const {
+  outer(phi(s), c(s), theta, bhat);
+}
 
 void Transitions::coe(Lanes, In s, In, In theta, In, Out g) const {
   double gap[kLanes];

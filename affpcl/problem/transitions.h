@@ -11,14 +11,16 @@
 
 namespace affpcl {
 
-class Transitions : public Problem {
+class Transitions : public Problem, public LinearObjective, public ObjectiveTable {
  public:
   void declare(Layout& world, Layout& sample) const override;
-  void apply(Lanes lanes, In s, In x, Out Ax) const override;
   void objective(Lanes lanes, In s, Out b) const override;
-  void Phi(Lanes lanes, In s, In theta, Out bhat) const override;
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
+  void Phi(Lanes lanes, In s, In theta, Scratch& scratch, Out bhat) const override;
   void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override;
+  int cells() const override { return 0; }  // 0: there is no table
   void cell(Lanes lanes, In s, Out index) const override;
+  int width() const override { return 1; }
   void table_value(Lanes lanes, In s, In b, Out value) const override;
   void table_lift(Lanes lanes, In s, In value, Out bhat) const override;
 

@@ -1,5 +1,7 @@
 #include "affpcl/problem/transitions.h"
 
+#include "affpcl/problem/apply_test.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -56,11 +58,11 @@ class TransitionsByHand : public ::testing::Test {
 
 TEST_F(TransitionsByHand, MatrixOfTheBellmanEquation) {
   const Rows x(2, {1, 3}, {1, 3}), Ax(2), shared(2);
-  problem.apply(kTwo, s.out(), x.out(), Ax.out());
+  apply(problem, kTwo, s.out(), x.out(), Ax.out());
   EXPECT_EQ(Ax.lane(0), (Numbers{-9, 4.5}));  // phi (phi'x - next'x), phi'x = -1, next'x = 3.5
   EXPECT_EQ(Ax.lane(1), (Numbers{-2, 1}));    // at the end nothing follows
   const double column[] = {1, 3};
-  problem.apply(kTwo, s.out(), {column, 2, 1}, shared.out());
+  apply(problem, kTwo, s.out(), {column, 2, 1}, shared.out());
   EXPECT_EQ(shared.lane(0), Ax.lane(0));
   EXPECT_EQ(shared.lane(1), Ax.lane(1));
 }
@@ -70,7 +72,7 @@ TEST_F(TransitionsByHand, ObjectiveAndItsEstimates) {
   const double theta[] = {1, 2, 1};  // c' theta = 5
   problem.objective(kTwo, s.out(), b.out());
   EXPECT_EQ(b.lane(0), (Numbers{8, -4}));
-  problem.Phi(kTwo, s.out(), {theta, 3, 1}, bhat.out());
+  apply_Phi(problem, kTwo, s.out(), {theta, 3, 1}, bhat.out());
   EXPECT_EQ(bhat.lane(1), (Numbers{10, -5}));
   problem.coe(kTwo, s.out(), b.out(), {theta, 3, 1}, bhat.out(), g.out());
   EXPECT_EQ(g.lane(0), (Numbers{1, 3, -2}));  // c (c' theta - r)

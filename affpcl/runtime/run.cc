@@ -45,7 +45,9 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
       every_((options_.steps + options_.curve_points - 1) / options_.curve_points),
-      more_(static_cast<int>(problem.more_errors().size())) {
+      more_(problem.facets().scores != nullptr
+                ? static_cast<int>(problem.facets().scores->more_errors().size())
+                : 0) {
   const Leaves own = team_.own(leaves_);
   const std::int64_t all_blocks = blocks_of(shape_.agents);
   first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
@@ -58,10 +60,10 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     if (samples > std::int64_t{1} << 32)
       throw BadInput(fmt::format(
           "{} samples per agent are asked for, but an agent's random stream has 2^32", samples));
-    if (samples > problem_.most_samples())
+    if (samples > most_samples(problem_))
       throw BadInput(fmt::format("{} samples per agent are asked for, but the problem has {}",
-                                 samples, problem_.most_samples()));
-    if (plan.period * plan.batch > 1 && problem_.count_present(samples - 1) < shape_.agents)
+                                 samples, most_samples(problem_)));
+    if (plan.period * plan.batch > 1 && count_present(samples - 1) < shape_.agents)
       throw BadInput(
           "the agents' rows end at different times: period and batch of every method must be 1");
     if (plan.last == 0) plan.last = plan.batch;
@@ -132,6 +134,11 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
   }
 }
 
+std::int64_t Run::count_present(std::int64_t sample) const {
+  const Recorded* recorded = problem_.facets().recorded;
+  return recorded != nullptr ? recorded->count_present(sample) : shape_.agents;
+}
+
 In Run::scored(const Member& member, std::int64_t block) const {
   if (options_.iterate != RunOptions::Iterate::kLast)
     return member.averaged.block(block)[{0, shape_.d}];
@@ -184,8 +191,8 @@ void Run::contribute(const Group& group, const Member& m, std::int64_t at, int s
                      std::int64_t block, int worker, double* numbers) {
   if (!group.shared()) draw(group, at, steps, block);
   const Agents agents = m.agents.block(block);
-  m.plan.method->contribute(context(m, at, steps, worker, agents.lanes.count),
-                            batch_of(group, block, at, steps), agents, centre_of(m),
+  m.plan.method->contribute({context(m, at, steps, worker, agents.lanes.count),
+                             batch_of(group, block, at, steps), agents, centre_of(m)},
                             Message(numbers, agents.lanes));
 }
 
@@ -198,7 +205,8 @@ void Run::update(const Group& group, const Member& m, int steps, std::int64_t pr
   const bool rests = present < shape_.agents && method.rests();
   const Out before = round.scratch.rows(rests ? all.rows : 0);
   if (rests) copy(all, before);
-  method.update(round, batch_of(group, block, step_, steps), agents, centre_of(m), {m.mean.data()});
+  method.update({round, batch_of(group, block, step_, steps), agents, centre_of(m)},
+                {m.mean.data()});
   if (rests) restore_absent(agents.lanes, before, all);
 }
 
@@ -227,12 +235,13 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
   const Lanes lanes = lanes_of(block, shape_.agents);
   const In x = scored(m, block);
   const Out error = m.error.block(block)[kOneRow];
-  problem_.error(lanes, x, error);
+  Scratch& scratch = team_.scratch(worker);
+  problem_.error(lanes, x, scratch, error);
   if (at > options_.steps - options_.tail) {
     add_scaled(m.tail.block(block)[kOneRow], 1, error);
     if (more_ > 0) {
-      const Out more = team_.scratch(worker).rows(more_);
-      problem_.more_errors(lanes, x, more);
+      const Out more = scratch.rows(more_);
+      problem_.facets().scores->more_errors(lanes, x, more);
       add_scaled(m.more.block(block)[{0, more_}], 1, more);
     }
   }
@@ -254,7 +263,7 @@ bool Run::looks_at(std::int64_t at, int steps) const {
 // One sweep over the agents is enough where the round after this one is known to come: a block that
 // has been updated contributes to the next sum while it is at hand, and both sums are one.
 void Run::round(Group& group, Member& m, int steps, bool goes_on) {
-  const std::int64_t at = step_ + steps, present = problem_.count_present(at * group.batch - 1);
+  const std::int64_t at = step_ + steps, present = count_present(at * group.batch - 1);
   const bool sums = m.sum.size() > 0, ahead = goes_on && sums;
   if (sums) {
     const double* sum = std::exchange(m.ahead, nullptr);
@@ -285,10 +294,10 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
   if (ahead && m.progress[kDivergedAt] == 0) m.ahead = sum;
 }
 
-// Who has no sample takes no step.
+// An agent without a sample takes no step.
 void Run::restore_absent(Lanes lanes, In before, Out now) const {
   for (int l = 0; l < lanes.count; ++l) {
-    if (problem_.present(lanes.first + l, step_)) continue;
+    if (problem_.facets().recorded->present(lanes.first + l, step_)) continue;
     for (int r = 0; r < now.rows; ++r) now.row(r)[l] = before.row(r)[l];
   }
 }
@@ -304,7 +313,8 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
     m.progress[kTailCount] += 1;
     m.progress[kTailSum] += mse;
     m.progress[kTailX] += xc.p != nullptr ? distance2(xc, truth.xc) : none;
-    m.progress[kTailTheta] += thetac.p != nullptr ? distance2(thetac, truth.thetac) : none;
+    m.progress[kTailTheta] +=
+        thetac.p != nullptr && !truth.thetac.empty() ? distance2(thetac, truth.thetac) : none;
   }
   // Rounds that end at (or first after) a multiple of every_ are kept, and the last.
   const std::int64_t last =
@@ -396,7 +406,7 @@ const std::vector<Record>& Run::finish() {
                         ? std::nan("")
                         : errors.block(b)[kOneRow].p[l] / std::max(count, 1.0);
     });
-    if (!problem_.agent_names().empty())
+    if (problem_.facets().names != nullptr)
       r.solution = by_agent(shape_.d, [&](std::int64_t b, Out rows) { copy(scored(m, b), rows); });
     // Without a truth there is no error to watch: diverged is what is not finite at the end.
     if (problem_.truth() == nullptr && !std::all_of(r.solution.begin(), r.solution.end(),

@@ -133,6 +133,7 @@ class Run {
   void draw_all(const Group& group, std::int64_t at, int steps);
   void round(Group& group, Member& member, int steps, bool goes_on);
   double newest_share(Member& member, std::int64_t at) const;  // in the average of the iterates
+  std::int64_t count_present(std::int64_t sample) const;  // agents that have it
   void restore_absent(Lanes lanes, In before, Out now) const;
   Round context(const Member& member, std::int64_t at, int steps, int worker, int agents);
   // The sum of all errors, then those of the curve agents.

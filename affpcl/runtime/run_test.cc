@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/apply_test.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/harness_test.h"
@@ -254,7 +255,7 @@ TEST(RunSamples, UnevenStepsAverageWhatTheyTake) {
     std::vector<double> g(2 * kLanes);
     for (std::uint32_t m = 0; m < count; ++m) {
       problem.draw({{o.seed, o.replicate, 3 * t + m}, {}}, {lanes, nullptr}, s);
-      problem.apply(lanes, s, x, Ax);
+      apply(problem, lanes, s, x, Ax);
       problem.objective(lanes, s, b);
       for (std::size_t k = 0; k < g.size(); ++k) g[k] += (Ax.p[k] - b.p[k]) / count;
     }
@@ -343,7 +344,10 @@ class Walker final : public Problem {
       if (stop_ != nullptr && s.row(0)[l] == 5) *stop_ = true;
     }
   }
-  void apply(Lanes, In, In x, Out Ax) const override { copy(x, Ax); }
+  void direction(Lanes, In, In b, In x, Scratch&, Out g) const override {
+    copy(x, g);
+    subtract_objective(b, g);
+  }
   void objective(Lanes lanes, In s, Out b) const override {
     for (int l = 0; l < lanes.count; ++l) b.row(0)[l] = s.at(0, l) + s.at(1, l) / 2;
   }

@@ -54,7 +54,7 @@ Encoding encoding_of(const TdLog& log) {
     e.sources.push_back(std::move(s));
   };
   if (!log.named_states()) {
-    for (const std::string& name : log.unknown_names()) add(name, {});
+    for (const std::string& name : log.names().unknowns) add(name, {});
   } else {
     add(config.state, log.state_names());
   }
@@ -66,7 +66,7 @@ Frame frame_of(const TdLog& log) {
   Frame frame;
   frame.encoding = encoding_of(log);
   frame.files = {log.config().file};
-  frame.agents = log.agent_names();
+  frame.agents = log.names().agents;
   frame.d = static_cast<std::size_t>(log.shape().d);
   frame.starts = {0};
   for (std::int64_t i = 0; i < log.shape().agents; ++i) {

@@ -15,9 +15,9 @@ bool relative(const StepRule& rule) { return rule.kind != Schedule::Kind::kConst
 
 // The lambdas, all positive; computed only where a rule needs them.
 Monotonicity positive_lambdas(const Problem& problem) {
-  if (!problem.has_means())
+  if (problem.means() == nullptr)
     throw BadInput(
-        "a relative step_size schedule needs lambda, which this problem does not know; give a "
+        "a relative step_size schedule needs lambda, which this problem does not have; give a "
         "number");
   Monotonicity m = monotonicity(problem);
   for (std::size_t i = 0; i < m.agents.size(); ++i)
@@ -83,8 +83,12 @@ StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& 
     return rule.kind == Schedule::Kind::kDiminishing && rule.t0 < 0;
   };
   if (asks(main) || asks(central) || asks(objective)) {
-    const double GA2 = problem.G_A() * problem.G_A();
-    const double GPhi2 = has_Phi ? std::max(1.0, problem.G_Phi() * problem.G_Phi()) : 1;
+    const double GA = problem.means()->G_A(), GPhi = has_Phi ? problem.means()->G_Phi() : 1;
+    if (GA == 0 || GPhi == 0)
+      throw BadInput(
+          "a diminishing step_size schedule needs a bound on the noise, which this problem does "
+          "not have; give t0");
+    const double GA2 = GA * GA, GPhi2 = has_Phi ? std::max(1.0, GPhi * GPhi) : 1;
     double agents_t0 = 1;
     for (std::size_t i = 0; i < lambda.agents.size(); ++i)
       agents_t0 =

@@ -109,7 +109,8 @@ TEST(StepRules, DiminishingStartsBelowTheCorollariesBoundsAndNoLower) {
        {static_cast<const Problem*>(&gaussian()), static_cast<const Problem*>(&tabular())})
     for (const char* per : {"agent", "min"}) {
       const Monotonicity lambda = monotonicity(*p);
-      const double GA2 = p->G_A() * p->G_A(), GPhi2 = std::max(1.0, p->G_Phi() * p->G_Phi());
+      const double GA = p->means()->G_A(), GPhi = p->means()->G_Phi();
+      const double GA2 = GA * GA, GPhi2 = std::max(1.0, GPhi * GPhi);
       const StepSizes s = steps(
           spec_with("step_size = {schedule = \"diminishing\", per = \"" + std::string(per) + "\"}"),
           *p);

@@ -384,8 +384,11 @@ class Runner {
   void describe(const Running& r) { describe(tasks_[r.task].first, *r.replica.problem); }
   void describe(std::size_t setting, const Problem& problem) {
     if (described_[setting]) return;
+    const auto [scores, names] = std::pair(problem.facets().scores, problem.facets().names);
     described_[setting] = {curve_agents(study_.settings[setting].spec, problem.shape().agents),
-                           problem.more_errors(), problem.agent_names(), problem.unknown_names()};
+                           scores != nullptr ? scores->more_errors() : std::vector<std::string>{},
+                           names != nullptr ? names->agents : std::vector<std::string>{},
+                           names != nullptr ? names->unknowns : std::vector<std::string>{}};
   }
 
   void take_in(std::size_t task, Replicate replicate) {

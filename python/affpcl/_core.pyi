@@ -374,7 +374,7 @@ class Block:
 
     @property
     def centre(self) -> Fields:
-        """What everybody shares."""
+        """What all agents share."""
 
     @property
     def mean(self) -> Fields:
@@ -385,7 +385,7 @@ class Block:
     def central_step_size(self, k: int = 0) -> float: ...
 
     def residual(self, k: int, x: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
-        """A(s) x - b(s) of each agent's samples of local step k."""
+        """The direction A(s) x - b(s) of each agent's samples of local step k."""
 
     def sample(self, k: int = 0, m: int = 0) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """s, and b(s)."""

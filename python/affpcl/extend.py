@@ -18,7 +18,10 @@ Parameter = bool | int | float | str
 
 
 class Problem:
-    """What agents face: samples s, and from them A(s) x and b(s). `agents` and `dim` are among its parameters."""
+    """What agents face: samples s, and from them A(s) x and b(s). `agents` and `dim` are among its parameters.
+
+    `apply` may be any function of s and x. Only `mean_apply`, which gives the true solution, needs a linear system.
+    """
 
     agents: int
     dim: int
@@ -47,7 +50,7 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__} needs draw(sample)")
 
     def apply(self, agents: slice, s: Array, x: Array) -> Array:
-        """A(s) x; x may be one column for all agents."""
+        """A(s) x, or any G(s, x); x may be one column for all agents."""
         raise NotImplementedError(f"{type(self).__name__} needs apply(agents, s, x)")
 
     def objective(self, agents: slice, s: Array) -> Array:

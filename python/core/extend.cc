@@ -78,7 +78,10 @@ struct Sample {
 
 // ---- problems ----
 
-class PythonProblem final : public Problem {
+class PythonProblem final : public Problem,
+                            public LinearObjective,
+                            public Means,
+                            public RatioFeatures {
  public:
   PythonProblem(std::string name, nb::object self) : name_(std::move(name)), self_(self) {
     shape_.agents = number(self, "agents");
@@ -113,25 +116,30 @@ class PythonProblem final : public Problem {
       return (*self_).attr("draw")(sample);
     });
   }
-  void apply(Lanes l, In s, In x, Out Ax) const override { call("apply", l, Ax, s, x); }
   void objective(Lanes l, In s, Out b) const override { call("objective", l, b, s); }
-  void Phi(Lanes l, In s, In theta, Out bhat) const override { call("Phi", l, bhat, s, theta); }
+  void direction(Lanes l, In s, In b, In x, Scratch&, Out g) const override {
+    call("apply", l, g, s, x);
+    subtract_objective(b, g);
+  }
+  void start(Lanes lanes, Out x) const override {
+    for (int r = 0; r < x.rows; ++r) std::fill_n(x.row(r), lanes.count, start_);
+  }
+  CentralStart central_start() const override {
+    return {std::vector<double>(static_cast<std::size_t>(shape_.d), start_), {}};
+  }
+  Facets facets() const override {
+    return {.linear = shape_.k > 0 ? this : nullptr,
+            .means = means_ ? this : nullptr,
+            .features = shape_.p > 0 ? this : nullptr};
+  }
+  void Phi(Lanes l, In s, In theta, Scratch&, Out bhat) const override {
+    call("Phi", l, bhat, s, theta);
+  }
   void psi(Lanes l, In s, Out features) const override { call("psi", l, features, s); }
-  bool has_means() const override { return means_; }
   void mean_apply(Lanes l, In x, Out Ax) const override { call("mean_apply", l, Ax, x); }
   void mean_objective(Lanes l, Out b) const override { call("mean_objective", l, b); }
   void mean_Phi(Lanes l, In theta, Out b) const override { call("mean_Phi", l, b, theta); }
-  void mean_coe(Lanes l, In theta, Out g) const override {  // of coe as it is: Phi theta - b
-    const Buffer b(static_cast<std::size_t>(g.rows) * kLanes);
-    mean_Phi(l, theta, g);
-    mean_objective(l, {b.data(), g.rows});
-    add_scaled(g, -1, In{b.data(), g.rows});
-  }
-  double G_A() const override { return G_A_ > 0 ? G_A_ : Problem::G_A(); }
-  std::vector<double> start_x(std::int64_t) const override { return start_xc(); }
-  std::vector<double> start_xc() const override {
-    return std::vector<double>(static_cast<std::size_t>(shape_.d), start_);
-  }
+  double G_A() const override { return G_A_; }
 
  private:
   static std::int64_t number(const nb::object& self, const char* name) {
@@ -172,32 +180,24 @@ class PythonProblem final : public Problem {
 
 constexpr const char* kFixedMean = "the mean of what was contributed can be read only";
 
-// What contribute and update are given: one block's memory, its samples, and what everybody shares.
-class Block {
+// The argument of contribute and update: one block's memory, its samples, and the centre.
+class PythonBlock {
  public:
   struct Names {
     std::vector<Layout::Named> agent, centre, sum;
   };
-  Block(const Round& round, const Batch& batch, Agents agents, Centre centre, const double* mean,
-        const Names& names, Views& views)
-      : round_(&round),
-        batch_(&batch),
-        agents_(agents),
-        centre_(centre),
-        mean_(mean),
-        names_(&names),
-        views_(&views),
-        live_(views.live()) {}
+  PythonBlock(const Block& block, const double* mean, const Names& names, Views& views)
+      : block_(&block), mean_(mean), names_(&names), views_(&views), live_(views.live()) {}
 
-  Lanes lanes() const { return agents_.lanes; }
-  int steps() const { return batch().steps; }
-  int size() const { return batch().size; }
+  Lanes lanes() const { return block().lanes(); }
+  int steps() const { return block().batch.steps; }
+  int size() const { return block().batch.size; }
 
-  Fields agent() const { return live_.require(), Fields(names_->agent, agents_, *views_); }
+  Fields agent() const { return live_.require(), Fields(names_->agent, block_->agents, *views_); }
   Fields centre() const {
     live_.require();
-    return {names_->centre, centre_.p, "block.centre can be read only: centre() changes it",
-            *views_};
+    return {names_->centre, block_->centre.p,
+            "block.centre can be read only: centre() changes it", *views_};
   }
   Fields mean() const {
     live_.require();
@@ -205,50 +205,44 @@ class Block {
     return {names_->sum, const_cast<double*>(mean_), kFixedMean, *views_};
   }
   nb::object step_size(int k) const {
-    const Round& round = this->round(k);
-    return views_->read(round.step.agents(round.first + k, lanes(), round.scratch), lanes().count);
+    return views_->read(block(k).step_sizes(k), lanes().count);
   }
   double central_step_size(int k) const {
-    const Round& round = this->round(k);
-    return round.step.central.at(round.first + k);
+    return block(k).central_step(k);
   }
   nb::object residual(int k, nb::handle x) const {
-    const Round& round = this->round(k);
-    const int d = round.problem.shape().d;
-    const Out at = round.scratch.rows(d), g = round.scratch.rows(d);
+    Scratch& scratch = block(k).scratch();
+    const int d = block().problem().shape().d;
+    const Out at = scratch.rows(d), g = scratch.rows(d);
     if (!views_->put(x, at, lanes().count)) throw nb::python_error();
-    affpcl::residual(round, lanes(), batch(), k, at, g);
+    direction(block(), k, at, g);
     return views_->read(g, lanes().count);
   }
   std::pair<nb::object, nb::object> sample(int k, int m) const {
-    round(k);
+    const Batch& batch = block(k).batch;
     if (m < 0 || m >= size()) throw nb::index_error("no such sample of the batch");
-    return {views_->read(batch().s(k, m), lanes().count),
-            views_->read(batch().b(k, m), lanes().count)};
+    return {views_->read(batch.s(k, m), lanes().count), views_->read(batch.b(k, m), lanes().count)};
   }
   void local_steps(const std::string& field) const {
-    const Round& round = this->round(0);
+    const Block& of = block();
     for (const Layout::Named& f : names_->agent) {
       if (f.name != field) continue;
-      const Out x = agents_[f.field];
+      const Out x = of.agents[f.field];
       views_->store(x);
-      affpcl::local_steps(round, lanes(), batch(), x);
+      affpcl::local_steps(of, x);
       return views_->load(x);
     }
     throw nb::key_error(field.c_str());
   }
 
  private:
-  const Round& round(int k) const {
+  const Block& block(int k) const {
     if (k < 0 || k >= steps()) throw nb::index_error("no such local step of the round");
-    return *round_;
+    return *block_;
   }
-  const Batch& batch() const { return live_.require(), *batch_; }
+  const Block& block() const { return live_.require(), *block_; }
 
-  const Round* round_;
-  const Batch* batch_;
-  Agents agents_;
-  Centre centre_;
+  const Block* block_;
   const double* mean_;
   const Names* names_;
   Views* views_;
@@ -285,24 +279,23 @@ class PythonMethod final : public Method {
                       name_));
   }
   void start(const Problem& problem, const Key&, Centre centre) const override {
-    if (shared_) set(centre.mutate(*shared_), problem.start_xc());
+    if (shared_) set(centre.mutate(*shared_), affpcl::central_start(problem).x);
   }
   void start(const Problem& problem, Agents agents) const override {
-    if (own_) start_agents(problem, agents, *own_);
+    if (own_) problem.start(agents.lanes, agents[*own_]);
   }
 
-  void contribute(const Round& round, const Batch& batch, Agents agents, Centre centre,
-                  Message message) const override {
+  void contribute(const Block& block, Message message) const override {
     if (!contributes_) return;
-    with_block("contribute", round, batch, agents, centre, nullptr, [&](const nb::object& given) {
+    with_block("contribute", block, nullptr, [&](const nb::object& given) {
       if (PyMapping_Check(given.ptr()) == 0 || nb::len(given) != names_.sum.size())
         throw BadInput(
             fmt::format("method '{}': contribute must give every field of the sum, a "
                         "dict of {}",
                         name_, names_.sum.size()));
       for (const Layout::Named& f : names_.sum) {
-        const Out rows = round.scratch.rows(f.field.rows);
-        if (!views_.put(nb::object(given[f.name.c_str()]), rows, agents.lanes.count))
+        const Out rows = block.scratch().rows(f.field.rows);
+        if (!views_.put(nb::object(given[f.name.c_str()]), rows, block.lanes().count))
           throw nb::python_error();
         message.add(f.field, rows);
       }
@@ -316,9 +309,8 @@ class PythonMethod final : public Method {
                             Fields(names_.centre, centre.p, nullptr, views_));
     call.end([&] { return fmt::format("method '{}': centre", name_); });
   }
-  void update(const Round& round, const Batch& batch, Agents agents, Centre centre,
-              Mean mean) const override {
-    with_block("update", round, batch, agents, centre, mean.p, [](const nb::object&) {});
+  void update(const Block& block, Mean mean) const override {
+    with_block("update", block, mean.p, [](const nb::object&) {});
   }
 
   In solution(Agents agents, Centre centre) const override {
@@ -341,13 +333,12 @@ class PythonMethod final : public Method {
   }
 
   template <class Use>
-  void with_block(const char* function, const Round& round, const Batch& batch, Agents agents,
-                  Centre centre, const double* mean, Use use) const {
+  void with_block(const char* function, const Block& block, const double* mean, Use use) const {
     const Turn turn;
     Views::Call call(views_);
     {
       const nb::object given =
-          nb::cast(Block(round, batch, agents, centre, mean, names_, views_), nb::rv_policy::move);
+          nb::cast(PythonBlock(block, mean, names_, views_), nb::rv_policy::move);
       use((*self_).attr(function)(given));
     }
     call.end([&] { return fmt::format("method '{}': {}", name_, function); });
@@ -357,7 +348,7 @@ class PythonMethod final : public Method {
   Held self_;
   bool contributes_, moves_centre_;
   int d_ = 0;
-  Block::Names names_;
+  PythonBlock::Names names_;
   std::optional<Field> own_, shared_;  // x, of an agent and of the centre
   mutable Views views_;
 };
@@ -513,6 +504,30 @@ void bind_fields(nb::module_& m) {
            nb::sig("def items(self) -> list[tuple[str, " AFFPCL_ARRAY "]]"));
 }
 
+void bind_block(nb::module_& m) {
+  nb::class_<PythonBlock>(m, "Block", "What contribute and update are given: one block of agents.")
+      .def_prop_ro(
+          "agents", [](const PythonBlock& b) { return agents_of(b.lanes()); },
+          nb::for_getter(nb::sig("def agents(self) -> slice")))
+      .def_prop_ro("steps", &PythonBlock::steps, "Local steps of this round.")
+      .def_prop_ro("batch", &PythonBlock::size, "Samples of a local step.")
+      .def_prop_ro("agent", &PythonBlock::agent, "The agents' fields, to be changed.")
+      .def_prop_ro("centre", &PythonBlock::centre, "What all agents share.")
+      .def_prop_ro("mean", &PythonBlock::mean, "The mean of what was contributed.")
+      .def("step_size", &PythonBlock::step_size, nb::arg("k") = 0,
+           nb::sig("def step_size(self, k: int = 0) -> " AFFPCL_ARRAY))
+      .def("central_step_size", &PythonBlock::central_step_size, nb::arg("k") = 0)
+      .def("residual", &PythonBlock::residual, nb::arg("k"), nb::arg("x"),
+           nb::sig("def residual(self, k: int, x: " AFFPCL_ARRAY ") -> " AFFPCL_ARRAY),
+           "The direction A(s) x - b(s) of each agent's samples of local step k.")
+      .def("sample", &PythonBlock::sample, nb::arg("k") = 0, nb::arg("m") = 0,
+           nb::sig("def sample(self, k: int = 0, m: int = 0) -> tuple[" AFFPCL_ARRAY
+                   ", " AFFPCL_ARRAY "]"),
+           "s, and b(s).")
+      .def("local_steps", &PythonBlock::local_steps, nb::arg("field"),
+           "All local steps x -= step_size * residual of a field.");
+}
+
 }  // namespace
 
 bool written_in_python(const Spec& spec) {
@@ -559,27 +574,7 @@ void bind_extend(nb::module_& m) {
           },
           nb::arg("rows"), nb::arg("purpose") = kPurposes[0].data(), nb::arg("first") = 0);
   bind_fields(m);
-  nb::class_<Block>(m, "Block", "What contribute and update are given: one block of agents.")
-      .def_prop_ro(
-          "agents", [](const Block& b) { return agents_of(b.lanes()); },
-          nb::for_getter(nb::sig("def agents(self) -> slice")))
-      .def_prop_ro("steps", &Block::steps, "Local steps of this round.")
-      .def_prop_ro("batch", &Block::size, "Samples of a local step.")
-      .def_prop_ro("agent", &Block::agent, "The agents' fields, to be changed.")
-      .def_prop_ro("centre", &Block::centre, "What everybody shares.")
-      .def_prop_ro("mean", &Block::mean, "The mean of what was contributed.")
-      .def("step_size", &Block::step_size, nb::arg("k") = 0,
-           nb::sig("def step_size(self, k: int = 0) -> " AFFPCL_ARRAY))
-      .def("central_step_size", &Block::central_step_size, nb::arg("k") = 0)
-      .def("residual", &Block::residual, nb::arg("k"), nb::arg("x"),
-           nb::sig("def residual(self, k: int, x: " AFFPCL_ARRAY ") -> " AFFPCL_ARRAY),
-           "A(s) x - b(s) of each agent's samples of local step k.")
-      .def("sample", &Block::sample, nb::arg("k") = 0, nb::arg("m") = 0,
-           nb::sig("def sample(self, k: int = 0, m: int = 0) -> tuple[" AFFPCL_ARRAY
-                   ", " AFFPCL_ARRAY "]"),
-           "s, and b(s).")
-      .def("local_steps", &Block::local_steps, nb::arg("field"),
-           "All local steps x -= step_size * residual of a field.");
+  bind_block(m);
   const auto stream = [&](const char* name, Fill fill, const char* doc) {
     m.def(
         name,

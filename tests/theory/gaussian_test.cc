@@ -1,6 +1,8 @@
 // The gaussian system's density ratios and samples, checked without drawing any.
 #include "affpcl/problem/gaussian.h"
 
+#include "affpcl/problem/apply_test.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/theory/harness.h"
@@ -72,9 +74,9 @@ TEST(TheoryGaussian, MeansInClosedForm) {
   for (double node = -14; node <= 14; node += h) {
     for (int i = 0; i < 3; ++i) s.p[i] = node + problem.mean(lanes).at(0, i);
     const double w = h * std::exp(-0.5 * node * node) / std::sqrt(2 * std::numbers::pi);
-    problem.apply(lanes, s, unit, y), add_scaled(A, w, y);
+    apply(problem, lanes, s, unit, y), add_scaled(A, w, y);
     problem.objective(lanes, s, y), add_scaled(b, w, y);
-    problem.Phi(lanes, s, unit, y), add_scaled(Phi, w, y);
+    apply_Phi(problem, lanes, s, unit, y), add_scaled(Phi, w, y);
   }
   for (int i = 0; i < 3; ++i) {
     problem.mean_apply(lanes, unit, y);

@@ -20,17 +20,13 @@ class Started final : public Problem {
   Shape shape() const override { return of_.shape(); }
   void declare(Layout& world, Layout& sample) const override { of_.declare(world, sample); }
   void draw(const Draw& draw, Agents world, Out s) const override { of_.draw(draw, world, s); }
-  void apply(Lanes lanes, In s, In x, Out Ax) const override { of_.apply(lanes, s, x, Ax); }
   void objective(Lanes lanes, In s, Out b) const override { of_.objective(lanes, s, b); }
-  void Phi(Lanes lanes, In s, In th, Out bhat) const override { of_.Phi(lanes, s, th, bhat); }
-  void known(Lanes lanes, In s, Out b0) const override { of_.known(lanes, s, b0); }
-  void coe(Lanes lanes, In s, In b, In theta, In bhat, Out g) const override {
-    of_.coe(lanes, s, b, theta, bhat, g);
+  void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override {
+    of_.direction(lanes, s, b, x, scratch, g);
   }
-  const Densities* densities() const override { return of_.densities(); }
-  std::vector<double> start_x(std::int64_t) const override { return x_; }
-  std::vector<double> start_xc() const override { return xc_; }
-  std::vector<double> start_thetac() const override { return thetac_; }
+  void start(Lanes, Out x) const override { copy({x_.data(), x.rows, 1}, x); }
+  CentralStart central_start() const override { return {xc_, thetac_}; }
+  Facets facets() const override { return of_.facets(); }
 
  private:
   const Problem& of_;

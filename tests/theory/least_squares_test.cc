@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/problem/apply_test.h"
 #include "tests/theory/harness.h"
 
 namespace affpcl::testing {
@@ -31,8 +32,8 @@ TEST(TheoryLeastSquares, CorrectionHasMeanZero) {
       const Out s = scratch.rows(d + k + 1), g = scratch.rows(d), bhat = scratch.rows(d),
                 rg = scratch.rows(d);
       problem.draw({{5, 0, t}, {}}, {lanes, nullptr}, s);
-      problem.apply(lanes, s, {xc.data(), d, 1}, g);
-      problem.Phi(lanes, s, {thetac.data(), problem.shape().k, 1}, bhat);
+      apply(problem, lanes, s, {xc.data(), d, 1}, g);
+      apply_Phi(problem, lanes, s, {thetac.data(), problem.shape().k, 1}, bhat);
       add_scaled(g, -1, bhat);
       std::vector<double> M(at(densities.p() * d));
       densities.accumulate(lanes, s, g, scratch, M.data());

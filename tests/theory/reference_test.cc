@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "affpcl/problem/gaussian.h"
+
+#include "affpcl/problem/apply_test.h"
 #include "tests/theory/oracle.h"
 
 namespace affpcl::testing {
@@ -113,9 +115,9 @@ World gaussian_world(const Gaussian& problem, const Key& key) {
     Matrix A(at(d), at(d)), Phi = A;
     for (std::size_t c = 0; c < at(d); ++c) {
       const Vector e = unit(at(d), c);
-      problem.apply(lanes, zero, {e.data(), d, 1}, y);
+      apply(problem, lanes, zero, {e.data(), d, 1}, y);
       for (int r = 0; r < d; ++r) A(at(r), c) = y.row(r)[0];
-      problem.Phi(lanes, zero, {e.data(), d, 1}, y);
+      apply_Phi(problem, lanes, zero, {e.data(), d, 1}, y);
       for (int r = 0; r < d; ++r) Phi(at(r), c) = y.row(r)[0];
     }
     const Matrix I = Matrix::identity(at(d)), ss = outer(state, state);

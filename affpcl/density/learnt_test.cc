@@ -1,5 +1,7 @@
-// Learnt ratios inside a whole run, where there is little or nothing to learn from, and where the
-// features are no numbers.
+// Learnt ratios inside a whole run: where there is little or nothing to learn from, where features
+// are not finite, and how fast they learn.
+#include "affpcl/density/learnt.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/density/enumerate_test.h"
+#include "affpcl/math/statistics.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/tabular.h"
 #include "tests/conformance.h"
@@ -104,9 +108,12 @@ TEST(LearntRatios, MoreFeaturesThanSamples) {
         }
 }
 
-// A problem with continuous samples that offers features of its own: nobody can look at all of them
+// A problem with continuous samples that offers features of its own: they cannot all be looked at
 // before the run. With `twice` they depend on each other.
-class Offering final : public Problem {
+class Offering final : public Problem,
+                       public LinearObjective,
+                       public Means,
+                       public RatioFeatures {
  public:
   enum class Kind { kTwice, kNaN, kHuge };
   explicit Offering(Kind kind) : kind_(kind) { solve(); }
@@ -115,9 +122,13 @@ class Offering final : public Problem {
   void draw(const Draw& draw, Agents world, Out s) const override {
     normals(draw.key, world.lanes, Purpose::kSample, 0, s);
   }
-  void apply(Lanes, In, In x, Out Ax) const override { copy(x, Ax); }
   void objective(Lanes, In s, Out b) const override { copy(s, b); }
-  void Phi(Lanes, In s, In, Out bhat) const override { copy(s, bhat); }
+  void direction(Lanes, In, In b, In x, Scratch&, Out g) const override {
+    copy(x, g);
+    subtract_objective(b, g);
+  }
+  Facets facets() const override { return {.linear = this, .means = this, .features = this}; }
+  void Phi(Lanes, In s, In, Scratch&, Out bhat) const override { copy(s, bhat); }
   void psi(Lanes lanes, In s, Out features) const override {
     fill(features, 1);
     for (int l = 0; l < lanes.count; ++l) {
@@ -129,7 +140,6 @@ class Offering final : public Problem {
                                                  : 1e200;
     }
   }
-  bool has_means() const override { return true; }
   void mean_apply(Lanes, In x, Out Ax) const override { copy(x, Ax); }
   void mean_objective(Lanes, Out b) const override { fill(b, 0); }
   void mean_Phi(Lanes, In theta, Out bhat) const override { copy(theta, bhat); }
@@ -170,6 +180,59 @@ TEST(LearntRatios, TheInverseOfTheGramMatrixIsNeverFarBehind) {
   }
   EXPECT_GT(apart, 0);  // or nothing was left out
   EXPECT_LT(apart, 0.005 * matters);
+}
+
+// Five means of 200 runs, each about chi-squared with five degrees of freedom: relative standard
+// errors of .045, so about .02 for the slope over four doublings, and +-.1 is five of them.
+TEST(StatisticsDensity, TheErrorOfALearntRatioFallsAsOneOverT) {
+  const Tabular system(Tabular::generate({.agents = 6, .states = 6, .delta_env = 0.8}, 9, 0),
+                       Tabular::Coe::kAuto);
+  for (const Given& given :
+       {Given{{"ratio", "counts"}, {"counting", "current"}},
+        Given{{"ratio", "counts"}, {"counting", "current"}, {"shrink", "none"}},
+        Given{{"ratio", "linear"}, {"counting", "current"}}, Given{{"ratio", "coupled"}}}) {
+    const std::vector<int> times = {64, 128, 256, 512, 1024};
+    const std::vector<double> error = enumeration::risk(system, given, times, 200);
+    std::vector<double> x, y;
+    for (std::size_t k = 0; k < times.size(); ++k)
+      x.push_back(std::log(times[k])), y.push_back(std::log(error[k]));
+    EXPECT_NEAR(slope(x, y).mean, -1, 0.1) << std::get<std::string>(given.at("ratio"));
+  }
+}
+
+// Paired over 30 replicates, T = 2000: t of the differences above the .001 quantile.
+TEST(StatisticsDensity, LearntRatiosBeatNoneFromDeltaThree) {
+  for (const double delta : {0.3, 0.8}) {
+    std::vector<double> gain[2];
+    for (std::uint32_t replicate = 0; replicate < 30; ++replicate) {
+      const Tabular system(
+          Tabular::generate({.agents = 10, .delta_env = delta, .delta_obj = delta}, 31, replicate),
+          Tabular::Coe::kAuto);
+      std::vector<RunMethod> methods;
+      for (const char* ratio : {"none", "counts", "linear"}) {
+        const MethodKind& kind = method_kind("affpcl");
+        RunMethod m;
+        m.name = ratio;
+        m.method = kind.make(Values(kind.params, {{"ratio", ratio}}, "method"));
+        methods.push_back(std::move(m));
+      }
+      RunOptions options;
+      options.steps = 2000;
+      options.seed = 31;
+      options.replicate = replicate;
+      const auto team = serial_team();
+      Loop run(system, std::move(methods), options, *team);
+      run.advance(2000);
+      const std::vector<Record>& r = run.finish();
+      for (std::size_t k = 0; k < 2; ++k) gain[k].push_back(r[0].mse - r[k + 1].mse);
+    }
+    for (const std::vector<double>& g : gain) {
+      const double m = mean(g);
+      double square = 0;
+      for (const double x : g) square += (x - m) * (x - m);
+      EXPECT_GT(m / std::sqrt(square / 29 / 30), student_quantile(0.999, 29)) << delta;
+    }
+  }
 }
 
 }  // namespace

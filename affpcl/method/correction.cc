@@ -1,0 +1,63 @@
+#include "affpcl/method/correction.h"
+
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+
+void ImportanceCorrection::declare(const Setup& setup, Layout& agent, Layout& centre,
+                                   SumLayout& sum) {
+  d_ = setup.problem.shape().d;
+  gc_ = agent.add("gc", setup.period * d_);
+  if (at_server()) return ratio_->declare(setup.problem, agent, centre, sum);
+  if (ratio_->learns())
+    throw BadInput(
+        "correction = \"client\" needs a ratio that is not learnt: the sums it is learnt from do "
+        "not travel");
+  SumLayout nothing;  // the ratio weighs what stays with the agent
+  ratio_->declare(setup.problem, agent, centre, nothing);
+  gbar_ = sum.add("gbar", d_);
+}
+
+Out ImportanceCorrection::begin(const Block& block, int k, Out space) const {
+  const Out gc = step(block, k);
+  if (in_place(block.batch)) return gc;
+  fill(gc, 0);
+  return space;
+}
+
+void ImportanceCorrection::contribute(const Block& block, int k, int m, Out g,
+                                      Message message) const {
+  const In s = block.batch.s(k, m);
+  const Out gc = step(block, k);
+  const int samples = block.batch.samples(k);
+  const double share = 1.0 / block.batch.all_samples();
+  if (at_server()) {
+    if (g.p != gc.p) add_scaled(gc, 1.0 / samples, g);
+    if (share != 1)
+      for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
+    return ratio_->contribute(block, s, g, k + m == 0, message);
+  }
+  const Out rho = block.scratch().rows(1);
+  ratio_->own(block, s, rho);
+  for (int r = 0; r < g.rows; ++r)
+    for (int l = 0; l < block.lanes().count; ++l) {
+      gc.row(r)[l] += g.row(r)[l] / (rho.p[l] * samples);
+      g.row(r)[l] *= share;
+    }
+  message.add(gbar_, g);
+}
+
+void ImportanceCorrection::end(const Block& block, In x, Message message) const {
+  if (at_server()) ratio_->end(block, x, message);
+}
+
+void ImportanceCorrection::centre(const Round& round, Mean mean, Centre centre) const {
+  ratio_->centre(round, mean, centre);
+}
+
+void ImportanceCorrection::corrected(const Block& block, Mean mean, Out rg) const {
+  if (at_server()) return ratio_->correct(block, mean, rg);
+  copy(mean[gbar_], rg);
+}
+
+}  // namespace affpcl
