@@ -1,4 +1,4 @@
-#include "examples/mean_estimation.h"
+#include "mean_estimation.h"
 
 namespace affpcl::examples {
 

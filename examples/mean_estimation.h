@@ -4,12 +4,8 @@
 // Write what a sample holds (declare), how it is drawn (draw), b^i(s) (objective) and
 // g = A(s) x - b (direction), which need not be linear in x. Exact means are a facet
 // (affpcl/problem/facets.h lists all): with them solve() finds the truth, and runs report errors.
-// Add kind() to affpcl/problem/catalogue.cc, or call add_problem_kind from a program of your own,
-// built against the installed library:
-//
-//   find_package(affpcl REQUIRED)
-//   add_executable(program main.cc mean_estimation.cc)
-//   target_link_libraries(program affpcl::affpcl)
+// Add kind() to affpcl/problem/catalogue.cc, or call register_problem from a program of your own
+// (own_method.cc, which says how to compile it).
 #pragma once
 
 #include <cstdint>

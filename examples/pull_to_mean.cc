@@ -1,4 +1,4 @@
-#include "examples/pull_to_mean.h"
+#include "pull_to_mean.h"
 
 #include "affpcl/method/local_steps.h"
 

@@ -2,14 +2,8 @@
 // mean of all.
 //
 // Fill in three functions (contribute, centre, update), name the memory (declare), describe the
-// parameters once (params), add kind() to the list in affpcl/method/catalogue.cc, or call
-// add_method_kind from a program of your own, built
-// against the installed library:
-//
-//   find_package(affpcl REQUIRED)
-//   add_executable(program main.cc pull_to_mean.cc)
-//   target_link_libraries(program affpcl::affpcl)
-//
+// parameters once (params). Then add kind() to the list in affpcl/method/catalogue.cc, or call
+// register_method from a program of your own (own_method.cc, which says how to compile it).
 // Specs, sweeps, tables, saving and the conformance tests come with that.
 #pragma once
 

@@ -100,6 +100,6 @@ struct StudyOptions {
   std::function<void(const std::string&)> note = {};  // is told what people should know of it
 };
 
-StudyResult run_study(const Study& study, const StudyOptions& options);
+StudyResult run_study(const Study& study, const StudyOptions& options = {});
 
 }  // namespace affpcl
