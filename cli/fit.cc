@@ -90,10 +90,10 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
                                      ? fmt::format("[{}, {}]", number(a.gain.lo), number(a.gain.hi))
                                      : "";
     std::string row = "  " + name + std::string(width - places(name), ' ');
-    row += fmt::format(" {:>6}  {:>9} {:>9}  {:>9}", m.agents[i].rows, number(a.loss.given),
-                       number(a.loss.alone), number(a.gain.mean));
+    row += fmt::format(" {:>6}  {:>9} {:>9}  {:>9}", m.agents[i].rows, number(a.loss.chosen),
+                       number(a.loss.independent), number(a.gain.mean));
     if (intervals) row += fmt::format(" {:<22}", interval);
-    if (bar > 0) row += "  " + ratio_bar(a.loss.given / a.loss.alone, bar);
+    if (bar > 0) row += "  " + ratio_bar(a.loss.chosen / a.loss.independent, bar);
     fmt::print("{}  {}{}\n", row, to_text(a.verdict), a.why.empty() ? "" : "; " + a.why);
   }
 }
@@ -101,7 +101,7 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
 void print_result(const FitResult& r, const Style& style) {
   const Model& m = r.model;
   const bool classify = !m.encoding.classes.empty();
-  const bool exact = m.solver == Solver::kExact;
+  const bool exact = m.solver == SolverKind::kExact;
   const bool values = m.encoding.values;
   fmt::print("{} agents, {} rows, {} columns; {} of '{}'; {}\n", m.agents.size(), m.rows,
              m.encoding.dim() - 1,
@@ -120,8 +120,8 @@ void print_result(const FitResult& r, const Style& style) {
                    : "predicted, then learnt",
              "given", "personalised", "alone", "pooled");
   const auto line = [](const char* name, const Losses& l) {
-    fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.given),
-               number(l.personalised), number(l.alone), number(l.pooled));
+    fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.chosen),
+               number(l.personalised), number(l.independent), number(l.pooled));
   };
   line(measure_name(m.encoding), r.loss);
   if (classify) line("accuracy", r.accuracy);
@@ -167,7 +167,7 @@ void add_solver(Verb& verb, FitVerb& o) {
   verb.option("--solver", &o.solver, "exact|stream",
               "exact: all rows at once; stream: one pass, each row predicted and then learnt",
               {.choices = {"exact", "stream"}});
-  verb.option("--method", &o.fit.method, "METHOD",
+  verb.option("--method", &o.fit.stream.method, "METHOD",
               "of a stream, any of `affpcl list` (default: affpcl, guarded, where outcomes are "
               "weighed; else residual)");
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
@@ -219,12 +219,12 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
     if (!options.td && verb.given(option))
       throw BadInput(fmt::format("{} belongs to --task td", option));
   const bool in_one_pass = options.td || o.solver == "stream";
-  options.solver = in_one_pass ? Solver::kStream : Solver::kExact;
-  if (!in_one_pass && (!options.method.empty() || !o.values.empty() || !frame.time.empty()))
+  options.solver = in_one_pass ? SolverKind::kStream : SolverKind::kExact;
+  if (!in_one_pass && (!options.stream.method.empty() || !o.values.empty() || !frame.time.empty()))
     throw BadInput("--method, --set and --time belong to --solver stream");
   if (in_one_pass && o.no_score)
     throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
-  options.method_values = method_values(o.values);
+  options.stream.method_values = method_values(o.values);
   options.score = !o.no_score;
   return options;
 }
@@ -248,7 +248,7 @@ void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder) {
 
 int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_line) {
   FitOptions options = checked_options(o, verb);
-  const bool in_one_pass = options.solver == Solver::kStream;
+  const bool in_one_pass = options.solver == SolverKind::kStream;
   if (in_one_pass && !first_alone("a fit in one pass")) return kOk;
   Processes& all = in_one_pass ? this_process() : processes();
   options.processes = &all;

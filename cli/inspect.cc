@@ -45,7 +45,7 @@ void print_model(const Model& m, const AgentModel* only) {
   for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
-    const bool exact = m.solver == Solver::kExact;
+    const bool exact = m.solver == SolverKind::kExact;
     fmt::print("{}: noise {}, {}", channel_name(m, c), number(std::sqrt(channel.centre.s2)),
                exact ? fmt::format("spread of the agents {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
@@ -106,7 +106,7 @@ Json as_json(const Model& m, const AgentModel* only) {
                       {"rows", a.rows},
                       {"model", to_text(a.kind)},
                       {"channels", std::move(own)},
-                      {"alone", a.alone},
+                      {"alone", a.independent},
                       {"weights", a.weights}});
   }
   return {{"task", e.task()},

@@ -2,22 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/mixed.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"
+#include "affpcl/table/score.h"
 
 namespace affpcl {
 namespace {
 
-// Rows that are scored later lie in random folds; a stream takes them as they came.
-RowOrder row_order(const FitOptions& options) {
-  return options.solver == Solver::kStream ? RowOrder::kAsTheyCame : RowOrder::kInFolds;
-}
-
-void refuse_weighing(const FrameOptions& o) {
+void refuse_weights(const FrameOptions& o) {
   if (o.channels.size() == 1)
     throw BadInput({.option = "channels",
                     .what = fmt::format("names one column, '{}'", o.channels[0]),
@@ -28,23 +28,66 @@ void refuse_weighing(const FrameOptions& o) {
                        : "`weights` needs `channels`, the columns that are weighed");
 }
 
-FitResult solve(const Frame& frame, const FitOptions& options) {
-  return options.solver == Solver::kStream ? fit_stream(frame, options) : fit_mixed(frame, options);
+std::unique_ptr<Solver> make_solver(const FitOptions& o) {
+  if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
+  if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
+  return std::make_unique<MixedSolver>(o.mixed);
+}
+
+std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
+  if (parallel == Solver::Parallel::kNone) return serial_team();
+  const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
+  return thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process());
+}
+
+void count_traffic(Processes& processes, FitResult& result) {
+  result.ranks = processes.count();
+  const Processes::Traffic own = processes.traffic();
+  const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
+  processes.to_first(numbers, [&](std::span<const double> theirs) {
+    result.bytes_sent += static_cast<std::int64_t>(theirs[0]);
+    result.communication_seconds = std::max(result.communication_seconds, theirs[1]);
+  });
+}
+
+// Solves, and judges what the solver chose and scored.
+FitResult solve(Solver& solver, const Frame& frame, const FitOptions& options, Team& team) {
+  const auto start = std::chrono::steady_clock::now();
+  Fitted fitted = solver.solve(frame, {.team = team,
+                                       .seed = options.frame.seed,
+                                       .score = options.score,
+                                       .stop = options.stop,
+                                       .progress = options.progress});
+  FitResult result;
+  result.threads = team.workers();
+  result.model = std::move(fitted.model);
+  result.notes = frame.notes;
+  result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
+  result.scored = fitted.scored;
+  result.complete = fitted.complete;
+  if (result.scored && team.processes().first()) judge_agents(frame, fitted.tallies, result);
+  count_traffic(team.processes(), result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
 }
 
 }  // namespace
 
 FitResult fit(const FitOptions& options) {
-  refuse_weighing(options.frame);
-  if (options.td) return fit_td(options);
-  return solve(build_frame(options.frame, *fit_team(options), row_order(options)), options);
+  refuse_weights(options.frame);
+  const std::unique_ptr<Solver> solver = make_solver(options);
+  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  return solve(*solver, solver->read(options.frame, *team), options, *team);
 }
 
 FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
-  refuse_weighing(options.frame);
-  return solve(build_frame(std::move(tables), std::move(encoding), options.frame,
-                           *fit_team(options), row_order(options)),
-               options);
+  refuse_weights(options.frame);
+  const std::unique_ptr<Solver> solver = make_solver(options);
+  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  return solve(*solver,
+               build_frame(std::move(tables), std::move(encoding), options.frame, *team,
+                           solver->row_order()),
+               options, *team);
 }
 
 }  // namespace affpcl

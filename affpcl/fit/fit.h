@@ -2,12 +2,12 @@
 // rows.
 #pragma once
 
-#include "affpcl/table/model.h"
+#include "affpcl/data/tables.h"
+#include "affpcl/fit/options.h"
 
 namespace affpcl {
 
-// Reads the tables, makes a frame of them, and solves. Several processes share an exact fit; only
-// the first has the result.
+// Several processes may share an exact fit; only rank 0 has the result.
 FitResult fit(const FitOptions& options);
 // The same for tables in memory; the encoding says what each column is.
 FitResult fit(Tables tables, Encoding encoding, const FitOptions& options);

@@ -54,7 +54,7 @@ TEST_F(FitTest, SimilarAgentsGain) {
   const FitResult r = fitted(table(20, 15, 0.1, 1, 8));
   EXPECT_EQ(r.lost, 0);
   EXPECT_GT(r.gain.lo, 0);
-  EXPECT_LT(r.loss.given, 0.9 * r.loss.alone);
+  EXPECT_LT(r.loss.chosen, 0.9 * r.loss.independent);
   EXPECT_EQ(r.gained + r.even, 20);
 }
 
@@ -63,7 +63,7 @@ TEST_F(FitTest, SimilarAgentsGain) {
 TEST_F(FitTest, NeitherTwinIsNeededAndNobodyLoses) {
   for (double sd : {0.0, 0.3, 1.0, 10.0}) {
     const FitResult r = fitted(table(20, 30, sd, 2));
-    EXPECT_LE(r.loss.given, 1.03 * std::min(r.loss.alone, r.loss.pooled)) << sd;
+    EXPECT_LE(r.loss.chosen, 1.03 * std::min(r.loss.independent, r.loss.pooled)) << sd;
     EXPECT_EQ(r.lost, 0) << sd;
   }
 }
@@ -105,7 +105,7 @@ TEST_F(FitTest, SameNumbersOnAnyNumberOfThreads) {
   two.threads = 3;
   const FitResult many = fit(two);
   EXPECT_EQ(model_json(one.model), model_json(many.model));
-  EXPECT_EQ(one.loss.given, many.loss.given);
+  EXPECT_EQ(one.loss.chosen, many.loss.chosen);
   for (std::size_t i = 0; i < one.agents.size(); ++i) EXPECT_EQ(one.agents[i].p, many.agents[i].p);
 }
 
@@ -170,7 +170,7 @@ TEST_F(FitTest, ClassesOfText) {
   EXPECT_EQ(r.model.encoding.classes, (std::vector<std::string>{"high", "low", "red"}));
   EXPECT_EQ(r.model.encoding.names(),
             (std::vector<std::string>{"intercept", "x", "colour=green", "colour=red"}));
-  EXPECT_GT(r.accuracy.given, 0.8);
+  EXPECT_GT(r.accuracy.chosen, 0.8);
   EXPECT_GT(predict(r.model, {path}).accuracy, 0.8);
 }
 
@@ -183,7 +183,7 @@ TEST_F(FitTest, DegenerateTablesAreFittedAndSaidSo) {
   EXPECT_TRUE(says(fitted(table(10, 20, 0, 8)), "tell the agents apart"));
   const FitResult few = fitted(table(10, 2, 0.5, 9, 12));
   EXPECT_TRUE(says(few, "fewer rows than coefficients"));
-  EXPECT_TRUE(std::isfinite(few.loss.given));
+  EXPECT_TRUE(std::isfinite(few.loss.chosen));
   const FitResult single = fitted(table(10, 20, 0.5, 10) + "lonely,1,1,1,3\n");
   EXPECT_TRUE(says(single, "single row"));
   EXPECT_NE(single.agents.back().why.find("one row"), std::string::npos);

@@ -1,13 +1,28 @@
-// The exact solver: a linear mixed model with the agents' coefficients as random effects, its
-// baselines (independent and pooled ridge regressions), the model chosen for each agent, and scores
-// on held-out rows.
+// The exact solver: a linear mixed model with the agents' coefficients as random effects, beside its
+// baselines, an independent ridge regression per agent and a pooled one.
 #pragma once
 
-#include "affpcl/table/model.h"
+#include <memory>
+#include <vector>
+
+#include "affpcl/mixed/decomposition.h"
+#include "affpcl/table/folds.h"
 
 namespace affpcl {
 
-// Several processes share the agents; only the first has the result.
-FitResult fit_mixed(const Frame& frame, const FitOptions& options);
+struct MixedOptions {
+  DecompositionOptions decomposition = {};  // all rows; its start is not used
+  double fold_tolerance = 1e-3;             // evidence_tolerance of the folds, which start from it
+};
+
+class MixedSolver final : public FoldedSolver {
+ public:
+  explicit MixedSolver(const MixedOptions& options) : options_(options) {}
+  std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) override;
+
+ private:
+  MixedOptions options_;
+  std::vector<Variances> found_;  // in all rows, by channel
+};
 
 }  // namespace affpcl

@@ -11,8 +11,8 @@ const char* measure_name(const Encoding& encoding) {
   return encoding.classes.empty() ? "mean squared error" : "log loss";
 }
 
-const char* scored_rows(Solver solver) {
-  return solver == Solver::kStream ? "rows before they were learnt from" : "rows left out";
+const char* scored_rows(SolverKind solver) {
+  return solver == SolverKind::kStream ? "rows before they were learnt from" : "rows left out";
 }
 
 std::string with_interval(const Estimate& e) {
@@ -25,12 +25,12 @@ std::string headline(const FitResult& r) {
   if (!r.scored)
     return fmt::format("{} agents have a model each; not scored, so no gain is known",
                        r.model.agents.size());
-  const char* const comma = r.model.solver == Solver::kStream ? "," : "";
+  const char* const comma = r.model.solver == SolverKind::kStream ? "," : "";
   std::string text = fmt::format(
       "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} (gain {5}); {6} of {7} "
       "agents gained, {8} lost",
-      measure_name(r.model.encoding), comma, scored_rows(r.model.solver), r.loss.alone,
-      r.loss.given, with_interval(r.gain), r.gained, n, r.lost);
+      measure_name(r.model.encoding), comma, scored_rows(r.model.solver), r.loss.independent,
+      r.loss.chosen, with_interval(r.gain), r.gained, n, r.lost);
   std::size_t least = n;
   for (std::size_t i = 0; i < n; ++i) {
     const double gain = r.agents[i].gain.mean;

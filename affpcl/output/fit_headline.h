@@ -12,7 +12,7 @@ namespace affpcl {
 const char* measure_name(const Encoding& encoding);
 
 // The rows on which a solver's models are scored: "rows left out".
-const char* scored_rows(Solver solver);
+const char* scored_rows(SolverKind solver);
 
 std::string headline(const FitResult& result);
 

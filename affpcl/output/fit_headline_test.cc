@@ -10,7 +10,7 @@ namespace {
 FitResult result() {
   FitResult r;
   r.scored = true;
-  r.loss = {.given = 147.16, .personalised = 147.16, .alone = 175.39, .pooled = 234.7};
+  r.loss = {.chosen = 147.16, .personalised = 147.16, .independent = 175.39, .pooled = 234.7};
   r.gain = {28.23, 20.16, 36.3, 28.23};
   r.gained = 1;
   r.even = 1;
@@ -41,7 +41,7 @@ TEST(FitHeadline, ClassesHaveALogLoss) {
 
 TEST(FitHeadline, AStreamPredictsRowsBeforeItLearns) {
   FitResult r = result();
-  r.model.solver = Solver::kStream;
+  r.model.solver = SolverKind::kStream;
   EXPECT_NE(
       headline(r).find("mean squared error, on rows before they were learnt from, from 175.4 to"),
       std::string::npos)
@@ -51,7 +51,7 @@ TEST(FitHeadline, AStreamPredictsRowsBeforeItLearns) {
 
 TEST(FitHeadline, ValuesHaveATdError) {
   FitResult r = result();
-  r.model.solver = Solver::kStream;
+  r.model.solver = SolverKind::kStream;
   r.model.encoding.values = true;
   EXPECT_NE(headline(r).find("took the squared TD error, on rows before"), std::string::npos)
       << headline(r);

@@ -38,9 +38,9 @@ Json to_json(const LinearModel& m, std::size_t d) {
 }
 
 Json to_json(const Losses& l) {
-  return {{"given", l.given},
+  return {{"given", l.chosen},
           {"personalised", l.personalised},
-          {"alone", l.alone},
+          {"alone", l.independent},
           {"pooled", l.pooled}};
 }
 
@@ -127,7 +127,7 @@ std::string model_json(const Model& model) {
     columns.push_back(std::move(c));
   }
   for (const ChannelModel& c : model.channels) {
-    if (model.solver == Solver::kStream) {
+    if (model.solver == SolverKind::kStream) {
       channels.push_back({{"pooled", c.pooled}, {"centre", to_json(c.centre, d)}});
       continue;
     }
@@ -157,7 +157,7 @@ std::string model_json(const Model& model) {
                       {"rows", a.rows},
                       {"model", to_text(a.kind)},
                       {"channels", std::move(own)},
-                      {"alone", a.alone}});
+                      {"alone", a.independent}});
     if (!a.weights.empty()) agents.back()["weights"] = a.weights;
   }
   const Json all{
@@ -221,10 +221,10 @@ Model parse_model(const std::string& text, const std::string& path) {
   e.outcomes = r.get<std::vector<std::string>>(json, "outcomes");
   e.values = r.get<std::string>(json, "task") == "td";
   const std::string solver = r.get<std::string>(json, "solver");
-  model.solver = solver == "stream" ? Solver::kStream : Solver::kExact;
+  model.solver = solver == "stream" ? SolverKind::kStream : SolverKind::kExact;
   if (solver != to_text(model.solver)) r.damaged("solver");
   model.method = r.get<std::string>(json, "method");
-  const bool stream = model.solver == Solver::kStream;
+  const bool stream = model.solver == SolverKind::kStream;
   e.agent_column = r.get<std::string>(json, "agent_column");
   const std::string missing = r.get<std::string>(json, "missing");
   if (missing != "error" && missing != "mean" && missing != "drop") r.damaged("missing");
@@ -286,13 +286,13 @@ Model parse_model(const std::string& text, const std::string& path) {
     agent.name = r.get<std::string>(a, "name");
     agent.rows = r.get<std::size_t>(a, "rows");
     const std::string kind = r.get<std::string>(a, "model");
-    agent.kind = kind == "alone"    ? Kind::kAlone
+    agent.kind = kind == "alone"    ? Kind::kIndependent
                  : kind == "pooled" ? Kind::kPooled
                                     : Kind::kPersonalised;
     if (kind != to_text(agent.kind)) r.damaged("model");
     for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
     if (agent.channels.size() != model.channels.size()) r.damaged("channels");
-    agent.alone = r.get<std::vector<std::vector<double>>>(a, "alone");
+    agent.independent = r.get<std::vector<std::vector<double>>>(a, "alone");
     if (k > 0) agent.weights = r.numbers(a, "weights", k);
     if (!names.insert(agent.name).second) r.damaged("name");
     model.agents.push_back(std::move(agent));
@@ -318,7 +318,7 @@ std::string fit_summary_json(const FitResult& result) {
                                         {"seconds", result.communication_seconds}};
   Json spreads = Json::array();
   for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.covariance));
-  if (model.solver == Solver::kExact) all["spread"] = std::move(spreads);
+  if (model.solver == SolverKind::kExact) all["spread"] = std::move(spreads);
   if (!result.scored) {
     all["score"] = nullptr;
     all["agents"] = Json::array();
@@ -329,7 +329,7 @@ std::string fit_summary_json(const FitResult& result) {
   }
   const char* const measure = model.encoding.values ? "td_error" : classify ? "log_loss" : "mse";
   Json score{{"measure", measure},
-             {"how", model.solver == Solver::kStream
+             {"how", model.solver == SolverKind::kStream
                          ? "every row predicted before it is learnt from"
                          : fmt::format("{}-fold cross-validation within agents", kFolds)}};
   score[measure] = to_json(result.loss);

@@ -230,7 +230,7 @@ TEST_F(Page, AStreamsModelHasNoErrorsButASpread) {
   ResultFiles result;
   result.summary = {{"headline", "h"}};
   Model& model = result.model.emplace();
-  model.solver = Solver::kStream;
+  model.solver = SolverKind::kStream;
   model.encoding.outcomes = {"speed", "comfort"};
   for (const char* name : {"u", "v"})
     model.encoding.sources.push_back({.name = name, .levels = {}, .mean = {0}, .sd = {1}});

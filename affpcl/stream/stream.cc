@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -42,9 +40,9 @@ std::shared_ptr<const std::vector<double>> whitened(const Frame& frame, const Ma
   return phi;
 }
 
-// E|phi|^4 / E|phi|^2 of an agent's rows: the mean over directions of the R^2 in E[|phi|^2 phi
-// phi']
-// <= R^2 E[phi phi']. Constant steps below 1 / R^2 are stable.
+// E|phi|^4 / E|phi|^2 of an agent's rows: the mean over directions of the R^2 in
+//   E[|phi|^2 phi phi'] <= R^2 E[phi phi'].
+// Constant steps below 1 / R^2 are stable.
 double scale_of(const Rows& rows, std::int64_t agent) {
   const auto d = static_cast<std::size_t>(rows.shape().d);
   double square = 0, fourth = 0;
@@ -81,12 +79,12 @@ StepSizes automatic_steps(const Rows& rows) {
   return step;
 }
 
-// What a stream learns: one line of numbers for each channel, or one for all outcomes, weighed.
+// What a stream learns: a problem for each channel, or one for the weighted sum of all outcomes.
 struct Line {
   std::unique_ptr<Rows> rows;
   std::unique_ptr<Run> run;
-  std::vector<double> offset;  // by agent: what it wants when the line is 0
-  double scale = 1;            // and how much when it is 1
+  std::vector<double> offset;  // by agent: a prediction is offset + scale * phi'x
+  double scale = 1;
 };
 
 Line channel_line(const Frame& frame, std::size_t c, Rows::Data data) {
@@ -124,8 +122,9 @@ Line weighed_line(const Frame& frame, Rows::Data data) {
 
 class Stream {
  public:
-  Stream(const Frame& frame, const std::string& method, const FitOptions& options, Team& team)
-      : frame_(frame), W_(whitening(frame)), followers_(frame.agents.size()) {
+  Stream(const Frame& frame, const std::string& method, const StreamOptions& options,
+         std::uint64_t seed, Team& team)
+      : frame_(frame), W_(whitening(frame)), scores_(frame.agents.size()) {
     Rows::Data data;
     data.d = static_cast<int>(W_.cols());
     for (std::size_t i = 0; i <= frame.agents.size(); ++i)
@@ -137,27 +136,27 @@ class Stream {
       for (std::size_t c = 0; c < frame.channels; ++c)
         lines_.push_back(channel_line(frame, c, data));
     }
-    std::map<std::string, Value> given = options.method_values;
+    std::map<std::string, Value> values = options.method_values;
     if (method == "affpcl") {
-      given.emplace("guard", "full");
-      given.emplace("ratio", "none");
-      if (!frame.theta.empty()) given.emplace("objective", "known");
+      values.emplace("guard", "full");
+      values.emplace("ratio", "none");
+      if (!frame.theta.empty()) values.emplace("objective", "known");
     }
     RunOptions run;
-    run.seed = options.frame.seed;
+    run.seed = seed;
     run.steps = lines_[0].rows->most_samples();
     const StepSizes step = automatic_steps(*lines_[0].rows);
     for (Line& line : lines_)
-      line.run = std::make_unique<Run>(*line.rows, with_baselines(method, given, step), run, team);
+      line.run = std::make_unique<Run>(*line.rows, with_baselines(method, values, step), run, team);
   }
 
   std::int64_t steps() const { return lines_[0].rows->most_samples(); }
   std::size_t lines() const { return lines_.size(); }
-  const std::vector<StreamScore>& followers() const { return followers_; }
+  const std::vector<StreamScore>& scores() const { return scores_; }
 
   // Predicts every agent's row t, and learns from it.
   void step(std::int64_t t, Team& team) {
-    const auto n = static_cast<std::int64_t>(followers_.size());
+    const auto n = static_cast<std::int64_t>(scores_.size());
     team.each(blocks_of(n), [&](std::int64_t b, int) {
       const Lanes lanes = lanes_of(b, n);
       for (int l = 0; l < lanes.count; ++l)
@@ -193,7 +192,7 @@ class Stream {
   void predict(std::int64_t i, std::int64_t t) {
     const std::size_t row = frame_.begin(at(i), 0) + at(t);
     const double* phi = lines_[0].rows->phi(i, t);
-    std::array<RowLoss, 3> losses;
+    ByKind<RowLoss> losses;
     std::vector<double> predicted(lines_.size());
     for (std::size_t m = 0; m < losses.size(); ++m) {
       for (std::size_t k = 0; k < lines_.size(); ++k) {
@@ -204,23 +203,23 @@ class Stream {
       }
       losses[m] = row_loss(frame_, at(i), row, predicted);
     }
-    followers_[at(i)].add(losses, frame_.wanted(at(i), row));
+    scores_[at(i)].add(losses, frame_.wanted(at(i), row));
   }
 
   const Frame& frame_;
   Matrix W_;
   std::vector<Line> lines_;
-  std::vector<StreamScore> followers_;
+  std::vector<StreamScore> scores_;
 };
 
-Model make_model(const Frame& frame, const Stream& stream, const FitOptions& options,
+Model make_model(const Frame& frame, const Stream& stream, std::uint64_t seed,
                  const std::string& method) {
   const bool classify = !frame.encoding.classes.empty();
   const auto error = [&](const Paired& losses) { return classify ? std::nan("") : losses.mean(); };
-  Model model = begin_model(frame, options, method);
+  Model model = begin_model(frame, seed, method);
   Paired pooled;
-  for (const StreamScore& f : stream.followers()) {
-    const Paired p = f.losses[2].all();
+  for (const StreamScore& s : stream.scores()) {
+    const Paired p = s.losses[2].all();
     pooled.n += p.n, pooled.s1 += p.s1;
   }
   for (std::size_t k = 0; k < stream.lines(); ++k) {
@@ -230,61 +229,53 @@ Model make_model(const Frame& frame, const Stream& stream, const FitOptions& opt
     channel.pooled = stream.coefficients(k, Kind::kPooled, 0);
     model.channels.push_back(std::move(channel));
   }
+  model.agents = begin_agents(frame);
   for (std::size_t i = 0; i < frame.agents.size(); ++i) {
-    const StreamScore& f = stream.followers()[i];
-    AgentModel agent;
-    agent.name = frame.agents[i];
-    agent.rows = frame.agent_rows(i);
-    agent.kind = f.kind;
-    if (!frame.theta.empty())
-      agent.weights.assign(frame.theta.data() + i * frame.channels,
-                           frame.theta.data() + (i + 1) * frame.channels);
+    const StreamScore& score = stream.scores()[i];
+    const auto number = static_cast<std::int64_t>(i);
+    AgentModel& agent = model.agents[i];
+    agent.kind = score.kind;
     for (std::size_t k = 0; k < stream.lines(); ++k) {
       LinearModel m;
-      m.x = stream.coefficients(k, f.kind, static_cast<std::int64_t>(i));
-      m.s2 = error(f.losses[static_cast<std::size_t>(f.kind)].all());
+      m.x = stream.coefficients(k, score.kind, number);
+      m.s2 = error(score.losses[static_cast<std::size_t>(score.kind)].all());
       agent.channels.push_back(std::move(m));
-      agent.alone.push_back(stream.coefficients(k, Kind::kAlone, static_cast<std::int64_t>(i)));
+      agent.independent.push_back(stream.coefficients(k, Kind::kIndependent, number));
     }
-    model.agents.push_back(std::move(agent));
   }
   return model;
 }
 
 }  // namespace
 
-FitResult fit_stream(const Frame& frame, const FitOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  FitResult result;
-  result.threads = threads_or_all(options.threads);
+const Params<StreamOptions>& StreamOptions::params() {
+  static const Params<StreamOptions> kParams = {
+      {"method", &StreamOptions::method,
+       "stream solver: any method of `affpcl list`; by default guarded AffPCL where outcomes are "
+       "weighted, else residual"},
+  };
+  return kParams;
+}
+
+Fitted StreamSolver::solve(const Frame& frame, const FitRun& run) {
+  // One leaf of agents is too little work for threads.
   const bool many = leaves_of(static_cast<std::int64_t>(frame.agents.size())) > 1;
-  const std::unique_ptr<Team> team =
-      many && result.threads > 1 ? thread_team(result.threads) : serial_team();
-  result.notes = frame.notes;
+  const std::unique_ptr<Team> serial = many ? nullptr : serial_team();
+  Team& team = many ? run.team : *serial;
   const bool weighs = !frame.theta.empty();
-  const std::string method = !options.method.empty() ? options.method
-                             : weighs                ? "affpcl"
-                                                     : "residual";
+  const std::string method = !options_.method.empty() ? options_.method
+                             : weighs                 ? "affpcl"
+                                                      : "residual";
+  Fitted fitted;
   if (method == "affpcl" && !weighs)
-    result.notes.push_back(
+    fitted.notes.push_back(
         "without outcome channels (`channels`, `weights`) AffPCL is learning alone: noise of an "
         "agent's own labels cannot be pooled by an unbiased correction");
-  Stream stream(frame, method, options, *team);
-  std::int64_t t = 0;
-  for (; t < stream.steps() && !(options.stop != nullptr && *options.stop); ++t) {
-    stream.step(t, *team);
-    if (options.progress)
-      options.progress(static_cast<double>(t + 1) / static_cast<double>(stream.steps()));
-  }
-  result.model = make_model(frame, stream, options, method);
-  result.scored = t > 0;
-  result.complete = t == stream.steps();
-  if (!result.complete)
-    result.notes.push_back(
-        fmt::format("stopped after {} of at most {} rows of an agent", t, stream.steps()));
-  if (result.scored) judge_agents(frame, tallies(stream.followers()), result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
+  Stream stream(frame, method, options_, run.seed, team);
+  one_pass(stream.steps(), run, [&](std::int64_t t) { stream.step(t, team); }, fitted);
+  fitted.model = make_model(frame, stream, run.seed, method);
+  fitted.tallies = tallies(stream.scores());
+  return fitted;
 }
 
 }  // namespace affpcl

@@ -1,17 +1,36 @@
-// One model per agent in one pass over the rows: the paper's stochastic approximation, any method
-// of the catalogue, beside learning alone and one model for all on the same samples. Every row is
-// predicted before it is learnt from, and these predictions are the score. Each agent is given the
-// model that its rows so far speak for.
+// The stream solver: one model per agent in one pass over the rows, by stochastic approximation.
+// Any method of the catalogue runs beside the independent and the pooled baseline on the same
+// samples. Every row is predicted before it is learnt from, and these predictions are the score; the
+// model that an agent's recent rows support is the chosen one.
 //
 // It runs in coordinates in which the columns of all rows together have covariance I, so that one
 // step size suits all directions: alpha_t = 2 / (t + t0) with the first step half of what the
 // largest rows allow (docs/explain/fit.md).
 #pragma once
 
-#include "affpcl/table/model.h"
+#include <map>
+#include <string>
+
+#include "affpcl/table/solver.h"
 
 namespace affpcl {
 
-FitResult fit_stream(const Frame& frame, const FitOptions& options);
+// For the stream solver and the TD solver.
+struct StreamOptions {
+  std::string method = {};                           // empty: the solver's default
+  std::map<std::string, Value> method_values = {};  // of its parameters
+  static const Params<StreamOptions>& params();
+};
+
+class StreamSolver final : public Solver {
+ public:
+  explicit StreamSolver(const StreamOptions& options) : options_(options) {}
+  Parallel parallel() const override { return Parallel::kThreads; }
+  RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
+  Fitted solve(const Frame& frame, const FitRun& run) override;
+
+ private:
+  StreamOptions options_;
+};
 
 }  // namespace affpcl

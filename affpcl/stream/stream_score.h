@@ -1,24 +1,25 @@
-// What a stream remembers of an agent: the losses of the three models on rows that were predicted
-// before they were learnt from, and which of the models the recent ones speak for.
+// The running score of a stream: the losses of an agent's three models on rows that were predicted
+// before they were learnt from, and the model that the recent ones support.
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "affpcl/base/function_ref.h"
 #include "affpcl/runtime/run.h"
-#include "affpcl/table/score.h"
+#include "affpcl/table/solver.h"
 
 namespace affpcl {
 
-// The method and its twins on the same samples, in the order of Kind.
+// The method and its baselines on the same samples, in the order of Kind.
 std::vector<RunMethod> with_baselines(const std::string& method,
-                                      const std::map<std::string, Value>& given,
+                                      const std::map<std::string, Value>& values,
                                       const StepSizes& step);
 
-// Of the second half of the numbers so far, roughly: what came before the last two powers of two is
-// forgotten, for a model that was ahead at first may fall behind.
+// Sums over roughly the second half of the numbers so far: those before the last two powers of two
+// are forgotten, since a model that was ahead at first may fall behind.
 class Recent {
  public:
   void add(double v);
@@ -30,14 +31,19 @@ class Recent {
 };
 
 struct StreamScore {
-  void add(const std::array<RowLoss, 3>& losses, double y);
+  void add(const ByKind<RowLoss>& losses, double y);
 
   RowTally tally;
-  Recent than_alone, than_pooled;
-  std::array<Recent, 3> losses;  // by Kind
+  Recent than_independent, than_pooled;
+  ByKind<Recent> losses;  // by Kind
   Kind kind = Kind::kPersonalised;
 };
 
-std::vector<RowTally> tallies(const std::vector<StreamScore>& followers);
+// Steps through the rows, unless the run is stopped: step(t) predicts every agent's row t and then
+// learns from it.
+void one_pass(std::int64_t steps, const FitRun& run, FunctionRef<void(std::int64_t)> step,
+              Fitted& fitted);
+
+std::vector<RowTally> tallies(const std::vector<StreamScore>& scores);
 
 }  // namespace affpcl

@@ -23,7 +23,7 @@ class StreamTest : public FileTest {
  protected:
   FitOptions options() const {
     FitOptions o{.frame = {.paths = {path}, .target = "y", .agent = ""}, .threads = 1};
-    o.solver = Solver::kStream;
+    o.solver = SolverKind::kStream;
     return o;
   }
   // y = x0 + slope_i x1 + noise; agent i has 100 (i + 1) rows.
@@ -51,7 +51,7 @@ TEST_F(StreamTest, WithoutNoiseEveryAgentFindsItsOwnLine) {
     const double slope = 1 + 0.3 * (static_cast<double>(i) - 2);
     EXPECT_NEAR(r.model.agents[i].channels[0].x[2] / v.sd[0], slope, 0.05) << i;
   }
-  EXPECT_LT(r.loss.given, 0.5 * r.loss.pooled);
+  EXPECT_LT(r.loss.chosen, 0.5 * r.loss.pooled);
 }
 
 // One agent, rows (x, y) = (1, 10), (-1, 20): in the stream's coordinates phi = (1, 1), (1, -1) and
@@ -61,9 +61,9 @@ TEST_F(StreamTest, WithoutNoiseEveryAgentFindsItsOwnLine) {
 TEST_F(StreamTest, PredictsBeforeItLearns) {
   write("agent,x,y\na,1,10\na,-1,20\n");
   const FitResult r = fit(options());
-  EXPECT_NEAR(r.agents[0].loss.alone, 25, 1e-9);
+  EXPECT_NEAR(r.agents[0].loss.independent, 25, 1e-9);
   const double alpha0 = 2 / (4 * 2 + 1.0), alpha1 = 2 / (4 * 2 + 2.0);
-  const std::vector<double>& x = r.model.agents[0].alone[0];
+  const std::vector<double>& x = r.model.agents[0].independent[0];
   EXPECT_NEAR(x[0], 15 + 5 * (-alpha0 + alpha1), 1e-9);
   EXPECT_NEAR(x[1], 5 * (-alpha0 - alpha1), 1e-9);
 }
@@ -72,10 +72,10 @@ TEST_F(StreamTest, AgentsWithoutAClueOfTheirOwnAreGivenWhatIsBetter) {
   write_table(0, 1);
   FitOptions o = options();
   o.frame.exclude = {"time"};
-  o.method = "affpcl";  // without channels it is learning alone
+  o.stream.method = "affpcl";  // without channels it is learning alone
   const FitResult r = fit(o);
-  EXPECT_NEAR(r.loss.personalised, r.loss.alone, 1e-9);
-  EXPECT_LE(r.loss.given, r.loss.alone);
+  EXPECT_NEAR(r.loss.personalised, r.loss.independent, 1e-9);
+  EXPECT_LE(r.loss.chosen, r.loss.independent);
   bool said = false;
   for (const std::string& note : r.notes)
     said |= note.find("AffPCL is learning alone") != std::string::npos;
@@ -93,7 +93,7 @@ TEST_F(StreamTest, TakesRowsAsTheyCame) {
     std::atomic<bool> stop = false;
     o.stop = &stop;
     o.progress = [&](double) { stop = true; };
-    EXPECT_NEAR(fit(o).agents[0].loss.alone, 4.5 * 4.5, 1e-9);
+    EXPECT_NEAR(fit(o).agents[0].loss.independent, 4.5 * 4.5, 1e-9);
   }
 }
 
@@ -105,7 +105,7 @@ TEST_F(StreamTest, TimeOrdersTheRows) {
   EXPECT_EQ(backwards.model.encoding.sources.size(), 2u);
   o.frame.time.clear();
   o.frame.exclude = {"time"};
-  EXPECT_NE(fit(o).loss.alone, backwards.loss.alone);
+  EXPECT_NE(fit(o).loss.independent, backwards.loss.independent);
 }
 
 TEST_F(StreamTest, BitsDoNotDependOnThreads) {
@@ -114,7 +114,7 @@ TEST_F(StreamTest, BitsDoNotDependOnThreads) {
   const FitResult one = fit(o);
   o.threads = 2;
   const FitResult two = fit(o);
-  EXPECT_EQ(one.loss.given, two.loss.given);
+  EXPECT_EQ(one.loss.chosen, two.loss.chosen);
   EXPECT_EQ(model_json(one.model), model_json(two.model));
 }
 
@@ -164,7 +164,7 @@ TEST_F(StreamTest, OutcomesAreWeighed) {
   const FitResult stream = fit(o);
   EXPECT_EQ(stream.model.method, "affpcl");
   EXPECT_EQ(stream.model.channels.size(), 1u);
-  o.solver = Solver::kExact;
+  o.solver = SolverKind::kExact;
   const FitResult exact = fit(o);
   EXPECT_EQ(exact.model.channels.size(), 2u);
   EXPECT_NEAR(exact.model.noise[1], 1, 0.02);
@@ -175,7 +175,7 @@ TEST_F(StreamTest, OutcomesAreWeighed) {
       EXPECT_NEAR(r->model.agents[i].weights[0], static_cast<double>(i) / 3, 1e-15);
   }
   // Noise that is the same in both outcomes does not average out: .3^2 for every weighing.
-  EXPECT_NEAR(exact.loss.given, 0.09, 0.012);
+  EXPECT_NEAR(exact.loss.chosen, 0.09, 0.012);
 }
 
 TEST_F(StreamTest, OutcomesNeedWeightsOfAllAgents) {

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <map>
-#include <memory>
 
 #include "affpcl/base/error.h"
 #include "affpcl/stream/stream_score.h"
@@ -64,7 +61,7 @@ Encoding encoding_of(const TdLog& log) {
   return e;
 }
 
-// What judges and models need to know of the log's rows.
+// The log's agents and rows, without features.
 Frame frame_of(const TdLog& log) {
   Frame frame;
   frame.encoding = encoding_of(log);
@@ -82,22 +79,23 @@ Frame frame_of(const TdLog& log) {
 
 class Learner {
  public:
-  Learner(const TdLog& log, const std::string& method, const FitOptions& options, Team& team)
-      : log_(log), run_(make_run(log, method, options, team)), followers_(at(log.shape().agents)) {}
+  Learner(const TdLog& log, const std::string& method, const StreamOptions& options,
+          const FitRun& run)
+      : log_(log), run_(make_run(log, method, options, run)), scores_(at(log.shape().agents)) {}
 
-  const std::vector<StreamScore>& followers() const { return followers_; }
+  const std::vector<StreamScore>& scores() const { return scores_; }
 
   // The errors of every agent's row t, which is then learnt from.
   void step(std::int64_t t) {
     for (std::int64_t i = 0; i < log_.shape().agents; ++i) {
       if (!log_.present(i, t)) continue;
-      std::array<RowLoss, 3> losses;
+      ByKind<RowLoss> losses;
       for (std::size_t m = 0; m < losses.size(); ++m) {
         const double e =
             log_.error(i, t, run_.solution(m, i / kLanes), static_cast<int>(i % kLanes));
         losses[m].loss = e * e;
       }
-      followers_[at(i)].add(losses, 0);
+      scores_[at(i)].add(losses, 0);
     }
     run_.advance(t + 1);
   }
@@ -113,76 +111,62 @@ class Learner {
   }
 
  private:
-  static Run make_run(const TdLog& log, const std::string& method, const FitOptions& options,
-                      Team& team) {
-    std::map<std::string, Value> given = options.method_values;
+  static Run make_run(const TdLog& log, const std::string& method, const StreamOptions& options,
+                      const FitRun& run) {
+    std::map<std::string, Value> values = options.method_values;
     if (method == "affpcl") {
-      given.emplace("guard", "full");
-      given.emplace("ratio", log.named_states() ? "counts" : "linear");
+      values.emplace("guard", "full");
+      values.emplace("ratio", log.named_states() ? "counts" : "linear");
     }
-    RunOptions run;
-    run.seed = options.frame.seed;
-    run.steps = log.most_samples();
-    return Run(log, with_baselines(method, given, automatic_steps(log)), run, team);
+    RunOptions o;
+    o.seed = run.seed;
+    o.steps = log.most_samples();
+    return Run(log, with_baselines(method, values, automatic_steps(log)), o, run.team);
   }
 
   const TdLog& log_;
   Run run_;
-  std::vector<StreamScore> followers_;
+  std::vector<StreamScore> scores_;
 };
 
-Model make_model(const Frame& frame, const Learner& learner, const FitOptions& options,
+Model make_model(const Frame& frame, const Learner& learner, std::uint64_t seed,
                  const std::string& method) {
-  Model model = begin_model(frame, options, method);
+  Model model = begin_model(frame, seed, method);
   ChannelModel channel;
   channel.pooled = learner.pooled();
   channel.centre.x = learner.centre();
   channel.centre.s2 = std::nan("");
   model.channels.push_back(std::move(channel));
+  model.agents = begin_agents(frame);
   for (std::size_t i = 0; i < frame.agents.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
-    AgentModel agent;
-    agent.name = frame.agents[i];
-    agent.rows = frame.agent_rows(i);
-    agent.kind = learner.followers()[i].kind;
+    AgentModel& agent = model.agents[i];
+    agent.kind = learner.scores()[i].kind;
     agent.channels.push_back(
         {.x = learner.values(agent.kind, number), .se = {}, .cov = {}, .s2 = std::nan("")});
-    agent.alone.push_back(learner.values(Kind::kAlone, number));
-    model.agents.push_back(std::move(agent));
+    agent.independent.push_back(learner.values(Kind::kIndependent, number));
   }
   return model;
 }
 
 }  // namespace
 
-FitResult fit_td(const FitOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  TdLog::Config config = *options.td;
-  config.order = TdLog::Order::kOnce;
-  const TdLog log(config);
-  if (log.named_states() && log.shape().d < 2)
-    throw BadInput(fmt::format("{} holds a single state; there is nothing to learn", config.file));
-  const std::string method = options.method.empty() ? "affpcl" : options.method;
-  const std::unique_ptr<Team> team = serial_team();
-  Learner learner(log, method, options, *team);
-  const std::int64_t steps = log.most_samples();
-  std::int64_t t = 0;
-  for (; t < steps && !(options.stop != nullptr && *options.stop); ++t) {
-    learner.step(t);
-    if (options.progress) options.progress(static_cast<double>(t + 1) / static_cast<double>(steps));
-  }
+Frame TdSolver::read(const FrameOptions&, Team&) {
+  config_.order = TdLog::Order::kOnce;
+  log_ = std::make_unique<TdLog>(config_);
+  if (log_->named_states() && log_->shape().d < 2)
+    throw BadInput(fmt::format("{} holds a single state; there is nothing to learn", config_.file));
+  return frame_of(*log_);
+}
 
-  const Frame frame = frame_of(log);
-  FitResult result;
-  result.model = make_model(frame, learner, options, method);
-  result.complete = t == steps;
-  if (!result.complete)
-    result.notes.push_back(
-        fmt::format("stopped after {} of at most {} rows of an agent", t, steps));
-  result.scored = t > 0;
-  if (result.scored) judge_agents(frame, tallies(learner.followers()), result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
+Fitted TdSolver::solve(const Frame& frame, const FitRun& run) {
+  const std::string method = options_.method.empty() ? "affpcl" : options_.method;
+  Learner learner(*log_, method, options_, run);
+  Fitted fitted;
+  one_pass(log_->most_samples(), run, [&](std::int64_t t) { learner.step(t); }, fitted);
+  fitted.model = make_model(frame, learner, run.seed, method);
+  fitted.tallies = tallies(learner.scores());
+  return fitted;
 }
 
 }  // namespace affpcl

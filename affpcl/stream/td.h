@@ -1,14 +1,30 @@
-// Values of states, one set per agent, from a log of transitions: TD(0) in one pass
-// (problem/td_log.h), beside learning alone and one set for all. The score is the squared
-// temporal-difference error of rows before they are learnt from, the only error a log shows: it
-// holds the noise of rewards and of transitions, so differences between models are small parts of
+// The TD solver: values of states, one set per agent, from a log of transitions by TD(0) in one pass
+// (problem/td_log.h), beside the independent and the pooled baseline. The score is the squared
+// temporal-difference error of rows before they are learnt from, the only error that a log shows. It
+// includes the noise of rewards and transitions, so differences between models are small parts of
 // it.
 #pragma once
 
-#include "affpcl/table/model.h"
+#include <memory>
+
+#include "affpcl/problem/td_log.h"
+#include "affpcl/stream/stream.h"
 
 namespace affpcl {
 
-FitResult fit_td(const FitOptions& options);  // options.td
+class TdSolver final : public Solver {
+ public:
+  TdSolver(const TdLog::Config& log, const StreamOptions& options)
+      : config_(log), options_(options) {}
+  Parallel parallel() const override { return Parallel::kNone; }
+  RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
+  Frame read(const FrameOptions& options, Team& team) override;  // the log; it needs no options
+  Fitted solve(const Frame& frame, const FitRun& run) override;
+
+ private:
+  TdLog::Config config_;
+  StreamOptions options_;
+  std::unique_ptr<TdLog> log_;  // once it is read
+};
 
 }  // namespace affpcl

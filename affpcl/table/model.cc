@@ -13,7 +13,7 @@ const char* to_text(Covariance covariance) {
 }
 
 const char* to_text(Kind kind) {
-  return kind == Kind::kPersonalised ? "personalised" : kind == Kind::kAlone ? "alone" : "pooled";
+  return kind == Kind::kPersonalised ? "personalised" : kind == Kind::kIndependent ? "alone" : "pooled";
 }
 
 const char* to_text(Outcome outcome) {
@@ -30,23 +30,30 @@ double weighed_variance(const std::vector<double>& weights, const std::vector<do
   return std::max(0.0, sum);
 }
 
-const char* to_text(Solver solver) { return solver == Solver::kExact ? "exact" : "stream"; }
+const char* to_text(SolverKind solver) { return name_of(solver).data(); }
 
-Model begin_model(const Frame& frame, const FitOptions& options, const std::string& method) {
+Model begin_model(const Frame& frame, std::uint64_t seed, const std::string& method) {
   Model model;
-  model.solver = method.empty() ? Solver::kExact : Solver::kStream;
+  model.solver = method.empty() ? SolverKind::kExact : SolverKind::kStream;
   model.method = method;
   model.encoding = frame.encoding;
   model.version = kVersion;
   model.files = frame.files;
   model.rows = frame.all_rows;
-  model.seed = options.frame.seed;
+  model.seed = seed;
   return model;
 }
 
-std::unique_ptr<Team> fit_team(const FitOptions& options) {
-  const bool shared = options.processes != nullptr && options.solver == Solver::kExact;
-  return thread_team(threads_or_all(options.threads), shared ? *options.processes : this_process());
+std::vector<AgentModel> begin_agents(const Frame& frame) {
+  std::vector<AgentModel> agents(frame.agents.size());
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    agents[i].name = frame.agents[i];
+    agents[i].rows = frame.agent_rows(i);
+    if (!frame.theta.empty())
+      agents[i].weights.assign(frame.theta.data() + i * frame.channels,
+                               frame.theta.data() + (i + 1) * frame.channels);
+  }
+  return agents;
 }
 
 }  // namespace affpcl

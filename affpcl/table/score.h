@@ -1,8 +1,7 @@
-// What rows that no model was learnt from say of the models: losses, what collaboration gained,
-// which model an agent is given, and the verdicts. Both solvers are judged here.
+// Scores on held-out rows: losses, gains, the choice of an agent's model and the verdicts, for all
+// solvers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -18,26 +17,25 @@ struct Paired {  // sums of powers of paired differences
 };
 
 struct RowLoss {
-  double loss = 0, right = 0;  // right: 1 where the class was
+  double loss = 0, right = 0;  // right: 1 where the class is
 };
-// Of predictions by channel, in units of the target; outcomes are weighed here, unless there is one
-// number for all.
+// The loss of predictions by channel, in units of the target. Outcomes are weighted here, unless
+// there is one number for all.
 RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
                  const std::vector<double>& channels);
 
-struct RowTally {  // of one agent's rows
+struct RowTally {  // sums over one agent's held-out rows
   Losses loss, right;
   Paired gain;
   double rows = 0, y1 = 0, y2 = 0;
-  // The losses of Kind's models, in its order.
-  void add(const std::array<RowLoss, 3>& losses, Kind given, double y);
+  void add(const ByKind<RowLoss>& losses, Kind chosen, double y);
 };
 
-// The model an agent's rows speak for: the personalised one, unless another is clearly better. What
-// is given are the errors of the personalised model beyond those of the others.
-Kind supported(const Paired& than_alone, const Paired& than_pooled);
+// The model that an agent's rows support: the personalised one, unless a baseline is clearly better.
+// The arguments are the personalised model's errors minus those of the baselines.
+Kind supported(const Paired& than_independent, const Paired& than_pooled);
 
-// Fills in everything that is said of agents and of all rows.
+// Fills in the scores of the agents and of all rows.
 void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitResult& result);
 
 }  // namespace affpcl

@@ -22,19 +22,6 @@ namespace {
 
 constexpr const char* kSource = "arrays";  // where complaints expect a file
 
-// The value of an enumeration that is called `name`.
-template <class E, std::size_t N>
-E named(const char* key, const std::string& name, const std::array<std::string_view, N>& names) {
-  for (std::size_t i = 0; i < N; ++i)
-    if (names[i] == name) return static_cast<E>(i);
-  throw BadInput(fmt::format("{} = '{}' is not known{}", key, name, hint(name, names)));
-}
-
-// By value, as the enumerations list them.
-constexpr std::array<std::string_view, 3> kMissing = {"error", "mean", "drop"};
-constexpr std::array<std::string_view, 3> kTask = {"auto", "regress", "classify"};
-constexpr std::array<std::string_view, 2> kSolver = {"exact", "stream"};
-
 // A matrix or a row of numbers in somebody else's memory, read where it lies.
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
 
@@ -262,37 +249,32 @@ void frame_option(nb::class_<FitOptions>& c, const char* name, T FrameOptions::*
       [member](FitOptions& o, T value) { o.frame.*member = std::move(value); });
 }
 
-// An enumeration, by its names; at(options) is where its value is.
-template <class At, std::size_t N>
-void named_option(nb::class_<FitOptions>& c, const char* name,
-                  const std::array<std::string_view, N>& names, At at) {
+// An option as its parameter describes it.
+void param_option(nb::class_<FitOptions>& c, const Params<FitOptions>::Entry& entry) {
+  const std::string name(entry.param.name);
   c.def_prop_rw(
-      name,
-      [at, &names](FitOptions& o) { return std::string(names[static_cast<std::size_t>(at(o))]); },
-      [at, &names, name](FitOptions& o, const std::string& text) {
-        at(o) = named<std::remove_reference_t<decltype(at(o))>>(name, text, names);
-      });
+      name.c_str(), [get = entry.get](const FitOptions& o) { return get(o); },
+      [&entry, name](FitOptions& o, const Value& value) {
+        const Values checked({&entry.param, 1}, {{name, value}}, "options");
+        entry.set(o, checked.all().find(name)->second);
+      },
+      std::string(entry.param.doc).c_str());
 }
 
 void bind_options(nb::module_& m) {
   nb::class_<FitOptions> c(m, "FitOptions", "How to fit; new ones hold the engine's defaults.");
-  c.def(nb::init<>())
-      .def_rw("threads", &FitOptions::threads)
-      .def_rw("score", &FitOptions::score)
-      .def_rw("method", &FitOptions::method)
-      .def_rw("method_values", &FitOptions::method_values);
-  named_option(c, "solver", kSolver, [](FitOptions& o) -> Solver& { return o.solver; });
-  named_option(c, "missing", kMissing, [](FitOptions& o) -> Missing& { return o.frame.missing; });
-  named_option(c, "task", kTask, [](FitOptions& o) -> Task& { return o.frame.task; });
-  frame_option(c, "seed", &FrameOptions::seed);
+  c.def(nb::init<>());
+  for (const Params<FitOptions>::Entry& entry : FitOptions::params().entries())
+    param_option(c, entry);
+  c.def_prop_rw(
+      "method_values", [](const FitOptions& o) { return o.stream.method_values; },
+      [](FitOptions& o, std::map<std::string, Value> values) {
+        o.stream.method_values = std::move(values);
+      });
   frame_option(c, "paths", &FrameOptions::paths);
-  frame_option(c, "target", &FrameOptions::target);
-  frame_option(c, "agent", &FrameOptions::agent);
   frame_option(c, "features", &FrameOptions::features);
   frame_option(c, "exclude", &FrameOptions::exclude);
   frame_option(c, "channels", &FrameOptions::channels);
-  frame_option(c, "weights", &FrameOptions::weights);
-  frame_option(c, "time", &FrameOptions::time);
 }
 
 // Means or deviations of all numbers that the columns became.
@@ -322,7 +304,7 @@ void bind_arrays(nb::class_<Model>& c) {
   });
   array("alone", [](const Model& m) {
     return stacked(
-        m, [](const AgentModel& a, std::size_t k) -> auto& { return a.alone[k]; });
+        m, [](const AgentModel& a, std::size_t k) -> auto& { return a.independent[k]; });
   });
   array("centre", [](const Model& m) {
     return shared(
@@ -344,7 +326,7 @@ void bind_names(nb::class_<Model>& c) {
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
                    [](const Model& m) {
-                     return std::string(kMissing[static_cast<std::size_t>(m.encoding.missing)]);
+                     return std::string(name_of(m.encoding.missing));
                    })
       .def_prop_ro("target", [](const Model& m) { return m.encoding.target; })
       .def_prop_ro("agent_column", [](const Model& m) { return m.encoding.agent_column; })

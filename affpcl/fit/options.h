@@ -1,0 +1,44 @@
+// The options of a fit: those of the table, those of the run, and each solver's own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+
+#include "affpcl/base/params.h"
+#include "affpcl/mixed/mixed.h"
+#include "affpcl/problem/td_log.h"
+#include "affpcl/runtime/processes.h"
+#include "affpcl/stream/stream.h"
+#include "affpcl/table/encode.h"
+#include "affpcl/table/model.h"
+
+namespace affpcl {
+
+struct FitOptions {
+  FrameOptions frame = {.paths = {}, .target = {}, .agent = {}};
+  int threads = 0;                 // 0: as many as the machine has
+  Processes* processes = nullptr;  // that share the agents; nullptr: this one
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(double)> progress = {};
+  bool score = true;  // false: the model only; a stream scores itself as it learns
+
+  SolverKind solver = SolverKind::kExact;
+  MixedOptions mixed = {};
+  StreamOptions stream = {};
+  std::optional<TdLog::Config> td = {};  // values of states from a log of transitions instead
+
+  // Those that the command line and Python offer; lists of columns are not among them.
+  static const Params<FitOptions>& params();
+};
+
+template <>
+struct EnumNames<Missing> {
+  static constexpr std::array<std::string_view, 3> all = {"error", "mean", "drop"};
+};
+template <>
+struct EnumNames<Task> {
+  static constexpr std::array<std::string_view, 3> all = {"auto", "regress", "classify"};
+};
+
+}  // namespace affpcl

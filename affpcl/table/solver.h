@@ -1,0 +1,52 @@
+// The one interface of all solvers of a fit: read the rows, learn a model of every agent, choose
+// and score them. fit/fit.cc does the rest, the same for all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "affpcl/runtime/team.h"
+#include "affpcl/table/frame.h"
+#include "affpcl/table/model.h"
+#include "affpcl/table/score.h"
+
+namespace affpcl {
+
+// What a solver runs on, and where it reports.
+struct FitRun {
+  Team& team;
+  std::uint64_t seed = 1;
+  bool score = true;  // false: the model only; a stream scores itself as it learns
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(double)> progress = {};
+
+  bool stopped() const;             // on any of the processes
+  void report(double share) const;  // of the work that is done
+};
+
+// What a solver learnt.
+struct Fitted {
+  Model model;                    // every agent with its chosen model
+  std::vector<RowTally> tallies;  // by agent: losses on held-out rows
+  std::vector<std::string> notes;
+  bool scored = false, complete = true;
+};
+
+// A solver is made for one fit and may keep state from call to call.
+class Solver {
+ public:
+  enum class Parallel { kNone, kThreads, kProcesses };
+
+  virtual ~Solver() = default;
+  virtual Parallel parallel() const = 0;  // what it can share the agents among
+  virtual RowOrder row_order() const = 0;
+  // The frame of the files that the options name.
+  virtual Frame read(const FrameOptions& options, Team& team);
+  // Several processes may share the agents; only rank 0 has the result.
+  virtual Fitted solve(const Frame& frame, const FitRun& run) = 0;
+};
+
+}  // namespace affpcl
