@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/random/streams.h"
 
@@ -68,7 +69,7 @@ TEST(Forecast, IsWhatLearningCosts) {
       const Moments m = draw(rows, truth, 1, k);
       alone += error(fit_ridge(m, 0).x, truth) / kTables;
       // The centre is known to be 0: a prior so sure that no row moves it.
-      const Decomposition model = decompose_given(m, variances, 1e12, *team);
+      const Decomposition model = decompose_known(m, variances, 1e12, *team);
       own += error(agent_posterior(m, model, 0).x, truth) / kTables;
     }
     EXPECT_NEAR(f.personalised(truth) / own, 1, 0.15) << rows;

@@ -17,6 +17,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/mixed/noise.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
@@ -165,14 +166,14 @@ class Pilot {
     o.scalar = channel.model().covariance == Covariance::kScalar;
     o.diagonal = channel.model().covariance == Covariance::kDiagonal;
     o.full = channel.model().covariance == Covariance::kFull;
-    return decompose_given(m, decompose(again, o, team_).best.variances, o.centre_precision, team_);
+    return decompose_known(m, decompose(again, o, team_).best.variances, o.centre_precision, team_);
   }
 
   Belief belief(const Channel& channel, const Decomposition& model) const {
     Belief belief;
     belief.variances = model.variances;
     belief.centre = model.centre;
-    belief.centre_cov = decompose_given(whole(channel), model.variances,
+    belief.centre_cov = decompose_known(whole(channel), model.variances,
                                         DecompositionOptions{}.centre_precision, team_)
                             .centre_cov;
     belief.u.resize(n_), belief.root.resize(n_), belief.widened.resize(n_);

@@ -6,7 +6,7 @@
 
 #include "affpcl/data/file_test.h"
 #include "affpcl/fit/predict.h"
-#include "affpcl/mixed/decomposition.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/random/streams.h"
 #include "tests/ranks.h"
@@ -288,7 +288,7 @@ TEST_F(FitTest, LeverageLeavesARowOut) {
   const Posterior full = agent_posterior(all, model, 2);
   const Posterior left = agent_posterior(
       without,
-      decompose_given(without, model.variances, DecompositionOptions{}.centre_precision, *team), 2);
+      decompose_known(without, model.variances, DecompositionOptions{}.centre_precision, *team), 2);
   double full_error = y, left_error = y, leverage = 0;
   for (std::size_t j = 0; j < d; ++j) {
     full_error -= full.x[j] * x[j];

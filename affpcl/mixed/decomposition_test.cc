@@ -1,5 +1,6 @@
 #include "affpcl/mixed/decomposition.h"
 
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/random/streams.h"
 #include "tests/algebra.h"
@@ -60,7 +61,7 @@ TEST(Decomposition, KnownVariancesGiveRidgeToTheCentre) {
   const Moments m = World{}.moments();
   const std::vector<double> D = {0.7, 0.3, 0.1};
   const auto team = serial_team();
-  const Decomposition model = decompose_given(m, diagonal(D, 0.5), 0, *team);
+  const Decomposition model = decompose_known(m, diagonal(D, 0.5), 0, *team);
   const Vector& centre = model.centre;
   for (std::size_t i = 0; i < m.n; ++i) {
     Matrix ridge = matrix(m.A, i, 3);
@@ -122,7 +123,7 @@ TEST(Decomposition, IdenticalAgentsHaveThePooledModel) {
 TEST(Decomposition, HugeSpreadIsLearningAlone) {
   const Moments m = World{}.moments();
   const auto team = serial_team();
-  const Decomposition model = decompose_given(m, diagonal({1e7, 1e7, 1e7}, 1), 0, *team);
+  const Decomposition model = decompose_known(m, diagonal({1e7, 1e7, 1e7}, 1), 0, *team);
   for (std::size_t i = 0; i < m.n; ++i)
     EXPECT_LT(distance(agent_posterior(m, model, i).x, solve(matrix(m.A, i, 3), vector(m.b, i, 3))),
               1e-6);

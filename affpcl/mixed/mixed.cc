@@ -4,16 +4,17 @@
 #include <cmath>
 
 #include "affpcl/mixed/noise.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/table/agent_sum.h"
 
 namespace affpcl {
 namespace {
 
-constexpr std::size_t kBlock = 512;          // rows at a time: they stay in cache
-constexpr double kMostLeverage = 1 - 1e-6;   // of a row; a residual is divided by 1 - leverage
-constexpr double kNoVariance = 1e-9;         // of a random effect, in units of the target's
-constexpr double kSmallestSquare = 1e-300;   // errors of an outcome without any
+constexpr std::size_t kBlock = 512;         // rows at a time: they stay in cache
+constexpr double kMostLeverage = 1 - 1e-6;  // of a row; a residual is divided by 1 - leverage
+constexpr double kNoVariance = 1e-9;        // of a random effect, in units of the target's
+constexpr double kSmallestSquare = 1e-300;  // errors of an outcome without any
 
 // One channel, learnt from the rows outside one fold or from all.
 struct ChannelFit {

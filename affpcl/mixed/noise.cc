@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "affpcl/math/dense.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/table/agent_sum.h"
 
 namespace affpcl {

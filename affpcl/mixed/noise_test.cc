@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/mixed/posterior.h"
 #include "affpcl/table/worlds_test.h"
 
 namespace affpcl {

@@ -17,7 +17,7 @@ namespace affpcl {
 
 // For the stream solver and the TD solver.
 struct StreamOptions {
-  std::string method = {};                           // empty: the solver's default
+  std::string method = {};                          // empty: the solver's default
   std::map<std::string, Value> method_values = {};  // of its parameters
   static const Params<StreamOptions>& params();
 };

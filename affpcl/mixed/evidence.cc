@@ -1,0 +1,276 @@
+#include "affpcl/mixed/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "affpcl/mixed/algebra-inl.h"
+
+namespace affpcl {
+
+using namespace mixed;
+
+namespace {
+
+constexpr double kLeastInformation = 0.01;  // on a variance: it is hardly above ten
+constexpr double kTiny = 1e-300;            // instead of dividing by 0, or of its logarithm
+constexpr double kLargestRatio = 100;
+constexpr double kRidge = 1e-12;  // of the mean diagonal of T, so that it has an inverse
+
+double ratio(double up, double down) {
+  if (!(up > 0)) return 0;
+  // Without a degree of freedom left, `down` is a rounding error of 0: the step must stay finite.
+  return std::min(kLargestRatio, std::sqrt(up / std::max(down, kTiny)));
+}
+
+// Calls work(agent) for the agents of a leaf.
+template <class Work>
+void each_agent(std::int64_t leaf, std::size_t agents, Work work) {
+  const Leaves run = agents_in({leaf, leaf + 1}, agents);
+  for (std::int64_t i = run.first; i < run.last; ++i) work(static_cast<std::size_t>(i));
+}
+
+}  // namespace
+
+// An agent's part in pass 1.
+struct Evidence::First {
+  explicit First(std::size_t d) : Z(d, d), K(d, d), Q(d, d), w(d), Zw(d) {}
+  Matrix Z, K, Q;
+  Vector w, Zw;
+  Cholesky C;
+};
+void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double* out) {
+  const std::size_t d = m_.d, dd = d * d;
+  const auto A = A_of(m_, i);
+  const auto b = b_of(m_, i);
+  auto& [Z, K, Q, w, Zw, C] = space;
+  if (diagonal_) {
+    for (std::size_t j = 0; j < d; ++j)
+      for (std::size_t k = 0; k < d; ++k) {
+        Z(j, k) = root(k, k) * A(j, k);
+        K(j, k) = Z(j, k) * root(j, j);
+      }
+    for (std::size_t j = 0; j < d; ++j) w[j] = root(j, j) * b[j];
+  } else {
+    multiply(A, transposed(root), Z);
+    multiply(root, Z, K);
+    multiply(root, b, w);
+  }
+  divide(K.all(), s2_);
+  add_to_diagonal(1, K);
+  C.factor(K);
+  divide(Z.all(), s2_);
+  C.forward(Z);
+  divide(w, s2_);
+  C.forward(w);
+  const MatrixSpan W(W_.data() + m_.at(i) * dd, d, d);
+  std::fill(W.all().begin(), W.all().end(), 0.0);
+  add_gram(-1, Z, W);
+  for (std::size_t j = 0; j < dd; ++j) W.all()[j] += A.all()[j] / s2_;
+  double* const v = v_.data() + m_.at(i) * d;
+  multiply(Z, w, Zw);
+  for (std::size_t j = 0; j < d; ++j) v[j] = b[j] / s2_ - Zw[j];
+  add(W.all(), {out, dd});
+  add({v, d}, {out + dd, d});
+  double* const rest = out + dd + d;
+  rest[0] += m_.yy[m_.at(i)] / s2_ - squared_norm(w);
+  rest[1] += m_.rows[m_.at(i)] * std::log(s2_) + C.log_determinant();
+  // tr(A P)/s^2 = tr K (I + K)^-1 = d - |C^-1|^2
+  std::fill(Q.all().begin(), Q.all().end(), 0.0);
+  add_to_diagonal(1, Q);
+  C.forward(Q);
+  rest[2] += static_cast<double>(d) - squared_norm(Q.all());
+}
+
+// An agent's part in pass 2.
+struct Evidence::Second {
+  explicit Second(std::size_t d) : HW(d, d), WD(d, d), g(d), u(d), x(d), Ax(d), Wu(d), WHW(d) {}
+  Matrix HW, WD;
+  Vector g, u, x, Ax, Wu, WHW;
+};
+void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space, double* out) const {
+  const std::size_t d = m_.d, dd = d * d;
+  const MatrixView W(W_.data() + m_.at(i) * dd, d, d);
+  const MatrixSpan G(out, d, d), T(out + dd, d, d), cross(out + 2 * dd, d, d),
+      reach(out + 3 * dd, d, d);
+  double *const noise = out + 4 * dd, *const c = noise + d, *const rest = c + d;
+  auto& [HW, WD, g, u, x, Ax, Wu, WHW] = space;
+  std::copy_n(v_.data() + m_.at(i) * d, d, g.begin());
+  add_product(-1, transposed(W), value_.centre, g);
+  if (diagonal_) {
+    for (std::size_t j = 0; j < d; ++j) u[j] = D_diagonal[j] * g[j];
+  } else {
+    multiply(transposed(D_), g, u);
+  }
+  for (std::size_t j = 0; j < d; ++j) x[j] = value_.centre[j] + u[j];
+  multiply(transposed(A_of(m_, i)), x, Ax);
+  const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * dot(b_of(m_, i), x) + dot(x, Ax));
+  multiply(value_.centre_cov, W, HW);
+  if (diagonal_) {
+    column_dots(HW, W, WHW);
+    for (std::size_t j = 0; j < d; ++j) T(j, j) += W(j, j) - WHW[j];
+    rest[1] += trace(HW) - dot(D_diagonal, WHW);
+  } else {
+    add(W.all(), T.all());
+    add_product(-1, W, HW, T);
+    multiply(W, D_, WD);
+    rest[1] += trace(HW) - dot(HW.all(), WD.all());
+  }
+  multiply(transposed(W), u, Wu);
+  for (std::size_t j = 0; j < d; ++j) {
+    for (std::size_t k = 0; k < d; ++k) {
+      G(j, k) += g[j] * g[k];
+      cross(j, k) += g[k] * W(j, k) * g[j];
+      reach(j, k) += W(j, k) * g[j];
+    }
+    // q = X'V^-1 e, e = V^-1 r; and e'V^-1 e, which needs g'P g = g'u - u'W u.
+    const double q = (g[j] - Wu[j]) / s2_;
+    noise[j] += g[j] * q;
+    c[j] += q;
+  }
+  rest[0] += rss / (s2_ * s2_);
+  rest[2] += (rss / (s2_ * s2_) - (dot(g, u) - dot(u, Wu)) / s2_) / s2_;
+}
+
+Evidence::Evidence(const Moments& m, double centre_precision, Team& team)
+    : m_(m),
+      precision_(centre_precision),
+      team_(team),
+      W_(m.held() * m.d * m.d),
+      v_(m.held() * m.d),
+      first_(m.d * m.d + m.d + 3, team.workers()),
+      second_(4 * m.d * m.d + 2 * m.d + 4, team.workers()),
+      squares_(m.d * m.d, m.n, team) {
+  AgentSum sum(m.d + 2, m.n, team);
+  const double* const totals = sum([&](std::size_t i, double* out) {
+    const auto A = A_of(m, i);
+    for (std::size_t j = 0; j < m.d; ++j) out[j] += A(j, j);
+    out[m.d] += m.rows[m.at(i)];
+    out[m.d + 1] += m.yy[m.at(i)];
+  });
+  column_squares_.assign(totals, totals + m.d);
+  N_ = totals[m.d];
+  yy_ = totals[m.d + 1];
+}
+
+// Pass 1: H = sum W_i, h = sum v_i; then x_c and the evidence.
+const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool diagonal) {
+  D_ = D, s2_ = s2, diagonal_ = diagonal;
+  const Matrix root = root_of(D, diagonal);
+  const std::size_t d = m_.d, dd = d * d;
+  const double* sums =
+      first_(team_, agent_leaves(m_.n), [&](std::int64_t leaf, int, double* out) {
+        First space(d);
+        each_agent(leaf, m_.n, [&](std::size_t i) { add_first(i, root, space, out); });
+      });
+  Matrix H = MatrixView(sums, d, d);
+  const std::span h(sums + dd, d);
+  const double* rest = sums + dd + d;
+  add_to_diagonal(precision_, H);
+  const Ldlt solver(H);
+  value_.centre_cov = solver.inverse();
+  symmetrise(value_.centre_cov);
+  value_.centre = solver.solve(h);
+  trace_AP_ = rest[2];
+  double log_det = 0;
+  for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), kTiny));
+  if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
+  value_.log_evidence = -0.5 * (N_ * std::log(2 * std::numbers::pi) + rest[1] + log_det + rest[0] -
+                                dot(h, value_.centre));
+  return value_;
+}
+
+// Pass 2.
+EvidenceSlopes Evidence::slopes() {
+  const std::size_t d = m_.d, dd = d * d;
+  const Vector D_diagonal = diagonal_of(D_);
+  const double* sums =
+      second_(team_, agent_leaves(m_.n), [&](std::int64_t leaf, int, double* out) {
+        Second space(d);
+        each_agent(leaf, m_.n, [&](std::size_t i) { add_second(i, D_diagonal, space, out); });
+      });
+  EvidenceSlopes s;
+  s.G = MatrixView(sums, d, d);
+  s.T = MatrixView(sums + dd, d, d);
+  s.cross = MatrixView(sums + 2 * dd, d, d);
+  s.reach = MatrixView(sums + 3 * dd, d, d);
+  s.noise.assign(sums + 4 * dd, sums + 4 * dd + d);
+  s.c.assign(sums + 4 * dd + d, sums + 4 * dd + 2 * d);
+  const double* rest = sums + 4 * dd + 2 * d;
+  s.ee = rest[0];
+  s.trace_P = (N_ - trace_AP_ - rest[1]) / s2_;
+  s.eVe = rest[2];
+  s.centre_cov = value_.centre_cov;
+  return s;
+}
+
+Matrix Evidence::variance_cov(const VarianceGroups& groups) {
+  Matrix S(groups.count, m_.d);
+  for (std::size_t j = 0; j < m_.d; ++j) S(groups.of[j], j) = 1;
+  const std::size_t dd = m_.d * m_.d;
+  const MatrixView squares(squares_([&](std::size_t i, double* out) {
+                             const double* const W = W_.data() + m_.at(i) * dd;
+                             for (std::size_t j = 0; j < dd; ++j) out[j] += W[j] * W[j];
+                           }),
+                           m_.d, m_.d);
+  Matrix information = multiply(S, multiply(squares, transposed(S)));
+  divide(information.all(), 2);
+  add_to_diagonal(kLeastInformation, information);
+  Vector scale = diagonal_of(information);
+  for (double& v : scale) v = 1 / std::sqrt(v);
+  rescale(information, scale);
+  for (std::size_t j = 0; j < m_.d; ++j) S(groups.of[j], j) *= scale[groups.of[j]];
+  return multiply(transposed(S), multiply(Ldlt(information).inverse(), S));
+}
+
+EvidenceSlopes::Information EvidenceSlopes::information(const VarianceGroups& groups) const {
+  const std::size_t d = G.rows(), last = groups.count;  // s^2 comes after the variances
+  Matrix R(last + 1, d);
+  Information info{Vector(last + 1), Matrix(last + 1, last + 1)};
+  auto& [score, AI] = info;
+  for (std::size_t j = 0; j < d; ++j) {
+    const std::size_t g = groups.of[j];
+    score[g] += (G(j, j) - T(j, j)) / 2;
+    add(reach.row(j), R.row(g));
+    AI(last, g) += noise[j];
+    for (std::size_t k = 0; k < d; ++k) AI(groups.of[k], g) += cross(k, j);
+  }
+  std::copy(c.begin(), c.end(), R.row(last).begin());
+  score[last] = (ee - trace_P) / 2;
+  AI(last, last) = eVe;
+  for (std::size_t g = 0; g < last; ++g) AI(g, last) = AI(last, g);
+  add_product(-1, R, multiply(centre_cov, transposed(R)), AI);
+  divide(AI.all(), 2);
+  return info;
+}
+
+double EvidenceSlopes::noise_ratio() const { return ratio(ee, trace_P); }
+
+double EvidenceSlopes::group_ratio(const VarianceGroups& groups, std::size_t which) const {
+  double up = 0, down = 0;
+  for (std::size_t j = 0; j < groups.of.size(); ++j)
+    if (groups.of[j] == which) up += G(j, j), down += T(j, j);
+  return ratio(up, down);
+}
+
+Matrix EvidenceSlopes::full_step(const Matrix& D) const {
+  const std::size_t d = G.rows();
+  Matrix invertible = T;
+  add_to_diagonal(kRidge * trace(T) / static_cast<double>(d) + kTiny, invertible);
+  const Cholesky C(invertible);
+  const Matrix U = C.upper();
+  Matrix inner = multiply(U, multiply(D, multiply(G, multiply(D, transposed(U)))));
+  symmetrise(inner);
+  const SymmetricEigen eigen = symmetric_eigen(inner);
+  Matrix scaled = eigen.vectors;
+  for (std::size_t k = 0; k < d; ++k)
+    for (double& v : scaled.row(k)) v *= std::sqrt(std::max(eigen.values[k], 0.0));
+  Matrix root = multiply(transposed(eigen.vectors), scaled);
+  C.backward(root);
+  Matrix next = transpose(root);
+  C.backward(next);
+  symmetrise(next);
+  return next;
+}
+
+}  // namespace affpcl
