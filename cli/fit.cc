@@ -37,7 +37,7 @@ Value value_in(const std::string& text) {
   return *number;
 }
 
-// What a log of transitions is given by options that tables have too.
+// The options of a log of transitions that tables have too.
 void take_log(TdLog::Config& td, const FrameOptions& frame) {
   if (frame.paths.size() != 1) throw BadInput("--task td needs one file, the log of all agents");
   if (!frame.target.empty()) throw BadInput("--task td has no --target: it learns from --reward");
@@ -62,7 +62,7 @@ std::string spreads(const Model& model) {
   return text;
 }
 
-// The best and the worst; with bars of the error given over the error alone where there is room.
+// The best and the worst agents; with bars of loss chosen over loss independent where they fit.
 void print_agents(const FitResult& r, const std::vector<std::size_t>& order, const Style& style) {
   constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 9 + 2 + 9 + 1 + 22 + 2 + 7;
   constexpr std::size_t kLeastBar = 12, kMostBar = 16;
@@ -154,26 +154,30 @@ struct FitVerb {
 constexpr const char* kOfLogs[] = {"--gamma", "--state", "--next-state", "--reward", "--done"};
 
 void add_log(Verb& verb, TdLog::Config& td) {
-  verb.option("--gamma", &td.gamma, "NUMBER", "of --task td: how much a later reward counts",
+  verb.option("--gamma", &td.gamma, "NUMBER", "--task td: the discount of later rewards",
               {.lo = 0, .hi = 1});
-  verb.option("--state", &td.state, "COLUMN", "of --task td: the column of states (or --features)");
-  verb.option("--next-state", &td.next_state, "COLUMN", "of --task td: the column of next states");
-  verb.option("--reward", &td.reward, "COLUMN", "of --task td: the column of rewards");
+  verb.option("--state", &td.state, "COLUMN", "--task td: the column of states (or --features)");
+  verb.option("--next-state", &td.next_state, "COLUMN", "--task td: the column of next states");
+  verb.option("--reward", &td.reward, "COLUMN", "--task td: the column of rewards");
   verb.option("--done", &td.done, "COLUMN",
-              "of --task td: the column that marks the end of an episode");
+              "--task td: the column that marks the end of an episode");
+}
+
+// The option --NAME of a parameter of the fit; `type` is how the help writes its value.
+void add_param(Verb& verb, std::string_view name, Target to, const std::string& type) {
+  for (const Param& p : FitOptions::params().table())
+    if (p.name == name)
+      verb.option(fmt::format("--{}", name), std::move(to), type, std::string(p.doc),
+                  {.choices = {p.choices.begin(), p.choices.end()},
+                   .lo = p.allowed.lo,
+                   .hi = p.allowed.hi});
 }
 
 void add_solver(Verb& verb, FitVerb& o) {
-  verb.option("--solver", &o.solver, "exact|stream",
-              "exact: all rows at once; stream: one pass, each row predicted and then learnt",
-              {.choices = {"exact", "stream"}});
-  verb.option("--method", &o.fit.stream.method, "METHOD",
-              "of a stream, any of `affpcl list` (default: affpcl, guarded, where outcomes are "
-              "weighed; else residual)");
+  add_param(verb, "solver", &o.solver, "exact|stream");
+  add_param(verb, "method", &o.fit.stream.method, "METHOD");
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
-  verb.option("--time", &o.table.frame.time, "COLUMN",
-              "of a stream: the column by which an agent's rows are ordered (default: as they "
-              "come)");
+  add_param(verb, "time", &o.table.frame.time, "COLUMN");
   verb.flag("--no-score", &o.no_score, "only the model, without cross-validation");
 }
 
@@ -181,7 +185,7 @@ void add_output(Verb& verb, FitVerb& o) {
   verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
   verb.flag("--force", &o.force, "replace the folder if it exists");
   add_report(verb, o.report);
-  verb.option("--seed", &o.seed, "N", "of the split into folds", {.lo = 0});
+  add_param(verb, "seed", &o.seed, "N");
   verb.option("--threads", &o.fit.threads, "N",
               "threads to use; the numbers do not depend on it (default: all cores)",
               {.lo = 1, .hi = 4096});
@@ -200,7 +204,7 @@ std::map<std::string, Value> method_values(const std::vector<std::string>& texts
   return values;
 }
 
-// What the library is asked for; BadInput where the options do not go together.
+// The options of the fit; BadInput where they contradict each other.
 FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   FitOptions options = o.fit;
   options.frame = o.table.options(static_cast<std::uint64_t>(o.seed));
@@ -284,11 +288,9 @@ Verb fit_verb(const std::string& command_line) {
   verb.option("data", &frame.paths, "DATA…", kDataDoc, {.required = true});
   add_table(verb, o->table);
   verb.option("--channels", &frame.channels, "A,B",
-              "instead of a target: outcomes that each agent weighs in its own way",
+              "instead of a target: outcomes of which each agent has its own weighted sum",
               {.commas = true});
-  verb.option("--weights", &frame.weights, "FILE.csv",
-              "a CSV file with the agents' weights: a column that names the agent, one per "
-              "channel");
+  add_param(verb, "weights", &frame.weights, "FILE.csv");
   add_log(verb, o->td);
   add_solver(verb, *o);
   add_output(verb, *o);

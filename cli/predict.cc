@@ -9,6 +9,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
+#include "affpcl/data/tables.h"
 #include "affpcl/output/model_file.h"
 #include "cli/verbs.h"
 

@@ -19,7 +19,7 @@ constexpr double kNewtonRidge = 1e-9;                     // of the scaled infor
 constexpr double kShortestStep = 0.01;                    // of a Newton step
 constexpr double kShorter = 4;                            // the next try
 constexpr double kNoiseFactor = 5, kVarianceFactor = 10;  // the largest in one step
-constexpr double kJustSeen = 1e-3;                        // of the variance of an agent's own estimate
+constexpr double kJustSeen = 1e-3;                        // of the variance of an agent's estimate
 constexpr double kNegligible = 1e-9;                      // of that again
 constexpr double kFullStart = 1e-3, kFullLeast = 1e-12;   // added to the diagonal of a full D
 
@@ -40,8 +40,8 @@ Vector newton_step(const Vector& score, const Matrix& AI, const std::vector<std:
   return step;
 }
 
-// When to stop: the variances hardly move, or the evidence does not rise. Along a ridge variances may
-// wander without end at the same evidence.
+// When to stop: the variances hardly move, or the evidence does not rise. Along a ridge variances
+// may wander without end at the same evidence.
 class Stop {
  public:
   explicit Stop(const DecompositionOptions& o) : o_(o) {}
@@ -142,7 +142,8 @@ class GroupClimb {
   const Moments& m_;
   const VarianceGroups& groups_;
   Evidence& evidence_;
-  Vector least_;  // by group, over s^2: a variance comes back from 0 with what an agent can just see
+  // By group, over s^2: a variance comes back from 0 with what an agent can just see.
+  Vector least_;
 };
 
 }  // namespace

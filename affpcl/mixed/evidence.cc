@@ -88,7 +88,8 @@ struct Evidence::Second {
   Matrix HW, WD;
   Vector g, u, x, Ax, Wu, WHW;
 };
-void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space, double* out) const {
+void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space,
+                          double* out) const {
   const std::size_t d = m_.d, dd = d * d;
   const MatrixView W(W_.data() + m_.at(i) * dd, d, d);
   const MatrixSpan G(out, d, d), T(out + dd, d, d), cross(out + 2 * dd, d, d),

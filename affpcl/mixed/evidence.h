@@ -1,5 +1,5 @@
-// The evidence of a mixed model as a function of D and s^2, and what a climb needs beside its value:
-// sums over agents, in two passes. Names are those of docs/explain/fit.md.
+// The evidence of a mixed model as a function of D and s^2, and what a climb needs beside its
+// value: sums over agents, in two passes. Names are those of docs/explain/fit.md.
 #pragma once
 
 #include <cstdint>

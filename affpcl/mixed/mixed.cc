@@ -35,7 +35,8 @@ Vector leave_one_out_errors(const Matrix& X, std::span<const double> y,
   Vector r(y.begin(), y.end()), leverage(y.size());
   add_product(-1, transposed(X), x, r);
   column_dots(multiply({influence.data(), X.rows(), X.rows()}, X), X, leverage);
-  for (std::size_t k = 0; k < r.size(); ++k) r[k] /= 1 - std::min(leverage[k] * scale, kMostLeverage);
+  for (std::size_t k = 0; k < r.size(); ++k)
+    r[k] /= 1 - std::min(leverage[k] * scale, kMostLeverage);
   return r;
 }
 

@@ -1,5 +1,5 @@
-// The exact solver: a linear mixed model with the agents' coefficients as random effects, beside its
-// baselines, an independent ridge regression per agent and a pooled one.
+// The exact solver: a linear mixed model with the agents' coefficients as random effects, beside
+// its baselines, an independent ridge regression per agent and a pooled one.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// A linear model learnt from one set of moments alone: ridge to 0 of all columns but the first (the
-// intercept), its strength by generalised cross-validation on the same rows. What agents are
-// compared with: learning alone, and one pooled model for all.
+// Ridge regression from one set of moments; the intercept, the first column, is not penalised, and
+// the strength comes from generalised cross-validation on the same rows. It is the independent and
+// the pooled baseline.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The stream solver: one model per agent in one pass over the rows, by stochastic approximation.
 // Any method of the catalogue runs beside the independent and the pooled baseline on the same
-// samples. Every row is predicted before it is learnt from, and these predictions are the score; the
-// model that an agent's recent rows support is the chosen one.
+// samples. Every row is predicted before it is learnt from, and these predictions are the score.
+// The model that an agent's recent rows support is the chosen one.
 //
 // It runs in coordinates in which the columns of all rows together have covariance I, so that one
 // step size suits all directions: alpha_t = 2 / (t + t0) with the first step half of what the

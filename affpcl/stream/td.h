@@ -1,8 +1,8 @@
-// The TD solver: values of states, one set per agent, from a log of transitions by TD(0) in one pass
-// (problem/td_log.h), beside the independent and the pooled baseline. The score is the squared
-// temporal-difference error of rows before they are learnt from, the only error that a log shows. It
-// includes the noise of rewards and transitions, so differences between models are small parts of
-// it.
+// The TD solver: values of states, one set per agent, from a log of transitions by TD(0) in one
+// pass (problem/td_log.h), beside the independent and the pooled baseline. The score is the squared
+// temporal-difference error of rows before they are learnt from, the only error that a log shows.
+// It includes the noise of rewards and transitions, so differences between models are small parts
+// of it.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,9 @@ const char* to_text(Covariance covariance) {
 }
 
 const char* to_text(Kind kind) {
-  return kind == Kind::kPersonalised ? "personalised" : kind == Kind::kIndependent ? "alone" : "pooled";
+  return kind == Kind::kPersonalised  ? "personalised"
+         : kind == Kind::kIndependent ? "alone"  // the word of the files
+                                      : "pooled";
 }
 
 const char* to_text(Outcome outcome) {

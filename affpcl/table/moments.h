@@ -1,5 +1,4 @@
-// What an agent's rows say of a linear model, once and for all: X'X, X'y, y'y and the number of
-// rows. Everything that is fitted exactly is fitted from these.
+// The sufficient statistics of agents' rows for linear models: X'X, X'y, y'y and the number of rows.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ struct Moments {
   Moments() = default;
   Moments(std::size_t agents, std::size_t dim)
       : Moments(agents, dim, {0, static_cast<std::int64_t>(agents)}) {}
-  // What one of several processes holds: a run of all agents.
+  // The run of agents that one of several processes holds.
   Moments(std::size_t agents, std::size_t dim, Leaves run)
       : n(agents),
         d(dim),

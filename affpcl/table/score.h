@@ -31,8 +31,8 @@ struct RowTally {  // sums over one agent's held-out rows
   void add(const ByKind<RowLoss>& losses, Kind chosen, double y);
 };
 
-// The model that an agent's rows support: the personalised one, unless a baseline is clearly better.
-// The arguments are the personalised model's errors minus those of the baselines.
+// The model that an agent's rows support: the personalised one, unless a baseline is clearly
+// better. The arguments are the personalised model's errors minus those of the baselines.
 Kind supported(const Paired& than_independent, const Paired& than_pooled);
 
 // Fills in the scores of the agents and of all rows.

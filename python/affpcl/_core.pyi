@@ -65,19 +65,88 @@ class FitOptions:
     def __init__(self) -> None: ...
 
     @property
-    def threads(self) -> int: ...
+    def solver(self) -> str:
+        """
+        exact: all rows at once, a mixed model; stream: one pass, each row predicted, then learnt
+        """
 
-    @threads.setter
-    def threads(self, arg: int, /) -> None: ...
+    @solver.setter
+    def solver(self, arg: str, /) -> None: ...
 
     @property
-    def score(self) -> bool: ...
+    def score(self) -> bool:
+        """score the models on held-out rows"""
 
     @score.setter
     def score(self, arg: bool, /) -> None: ...
 
     @property
-    def method(self) -> str: ...
+    def threads(self) -> int:
+        """threads to use, 0 for all cores; the numbers do not depend on it"""
+
+    @threads.setter
+    def threads(self, arg: int, /) -> None: ...
+
+    @property
+    def target(self) -> str:
+        """the column to predict"""
+
+    @target.setter
+    def target(self, arg: str, /) -> None: ...
+
+    @property
+    def agent(self) -> str:
+        """the column of the rows' agents; by default agent, else site"""
+
+    @agent.setter
+    def agent(self, arg: str, /) -> None: ...
+
+    @property
+    def weights(self) -> str:
+        """
+        a CSV file with the agents' weights: a column with the agent's name and one per channel
+        """
+
+    @weights.setter
+    def weights(self, arg: str, /) -> None: ...
+
+    @property
+    def missing(self) -> str:
+        """
+        missing values: an error, filled with the column's mean, or their rows dropped
+        """
+
+    @missing.setter
+    def missing(self, arg: str, /) -> None: ...
+
+    @property
+    def task(self) -> str:
+        """auto: a string target is a class"""
+
+    @task.setter
+    def task(self, arg: str, /) -> None: ...
+
+    @property
+    def seed(self) -> int:
+        """seed of the split into folds"""
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+    @property
+    def time(self) -> str:
+        """
+        stream solver: the column that orders an agent's rows; by default their order in the table
+        """
+
+    @time.setter
+    def time(self, arg: str, /) -> None: ...
+
+    @property
+    def method(self) -> str:
+        """
+        stream solver: any method of `affpcl list`; by default guarded AffPCL where outcomes are weighted, else residual
+        """
 
     @method.setter
     def method(self, arg: str, /) -> None: ...
@@ -89,46 +158,10 @@ class FitOptions:
     def method_values(self, arg: Mapping[str, bool | int | float | str | Sequence[float]], /) -> None: ...
 
     @property
-    def solver(self) -> str: ...
-
-    @solver.setter
-    def solver(self, arg: str, /) -> None: ...
-
-    @property
-    def missing(self) -> str: ...
-
-    @missing.setter
-    def missing(self, arg: str, /) -> None: ...
-
-    @property
-    def task(self) -> str: ...
-
-    @task.setter
-    def task(self, arg: str, /) -> None: ...
-
-    @property
-    def seed(self) -> int: ...
-
-    @seed.setter
-    def seed(self, arg: int, /) -> None: ...
-
-    @property
     def paths(self) -> list[str]: ...
 
     @paths.setter
     def paths(self, arg: Sequence[str], /) -> None: ...
-
-    @property
-    def target(self) -> str: ...
-
-    @target.setter
-    def target(self, arg: str, /) -> None: ...
-
-    @property
-    def agent(self) -> str: ...
-
-    @agent.setter
-    def agent(self, arg: str, /) -> None: ...
 
     @property
     def features(self) -> list[str]: ...
@@ -147,18 +180,6 @@ class FitOptions:
 
     @channels.setter
     def channels(self, arg: Sequence[str], /) -> None: ...
-
-    @property
-    def weights(self) -> str: ...
-
-    @weights.setter
-    def weights(self, arg: str, /) -> None: ...
-
-    @property
-    def time(self) -> str: ...
-
-    @time.setter
-    def time(self, arg: str, /) -> None: ...
 
 class Groups:
     """Whose row each is: codes into names."""
@@ -197,14 +218,14 @@ class Model:
 
     @property
     def texts(self) -> list[bool]:
-        """Which of the sources hold texts."""
+        """Which of the sources are string columns."""
 
     @property
     def agents(self) -> list[str]: ...
 
     @property
     def given(self) -> list[str]:
-        """Which model each agent was given."""
+        """Each agent's chosen model."""
 
     @property
     def means(self) -> NDArray[numpy.float64]: ...

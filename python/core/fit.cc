@@ -7,7 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -158,16 +158,29 @@ void frame_option(nb::class_<FitOptions>& c, const char* name, T FrameOptions::*
       [member](FitOptions& o, T value) { o.frame.*member = std::move(value); });
 }
 
+void refuse_value(const Param& param, const Value& value) {
+  const std::string* const text = std::get_if<std::string>(&value);
+  if (text != nullptr && !param.choices.empty() &&
+      std::find(param.choices.begin(), param.choices.end(), *text) == param.choices.end())
+    throw BadInput(
+        fmt::format("{} = '{}' is not known{}", param.name, *text, hint(*text, param.choices)));
+  Values({&param, 1}, {{std::string(param.name), value}}, "options");  // its range
+}
+
 // An option as its parameter describes it.
 void param_option(nb::class_<FitOptions>& c, const Params<FitOptions>::Entry& entry) {
-  const std::string name(entry.param.name);
-  c.def_prop_rw(
-      name.c_str(), [get = entry.get](const FitOptions& o) { return get(o); },
-      [&entry, name](FitOptions& o, const Value& value) {
-        const Values checked({&entry.param, 1}, {{name, value}}, "options");
-        entry.set(o, checked.all().find(name)->second);
+  const std::string name(entry.param.name), doc(entry.param.doc);
+  std::visit(
+      [&]<class T>(const T&) {
+        c.def_prop_rw(
+            name.c_str(), [&entry](const FitOptions& o) { return std::get<T>(entry.get(o)); },
+            [&entry](FitOptions& o, const T& value) {
+              refuse_value(entry.param, value);
+              entry.set(o, value);
+            },
+            doc.c_str());
       },
-      std::string(entry.param.doc).c_str());
+      entry.param.fallback);
 }
 
 void bind_options(nb::module_& m) {
@@ -250,7 +263,7 @@ void bind_names(nb::class_<Model>& c) {
           [](const Model& m) {
             return each<bool>(m.encoding.sources, [](auto& s) { return !s.levels.empty(); });
           },
-          "Which of the sources hold texts.")
+          "Which of the sources are string columns.")
       .def_prop_ro("agents",
                    [](const Model& m) {
                      return each<std::string>(m.agents, [](auto& a) { return a.name; });
@@ -260,7 +273,7 @@ void bind_names(nb::class_<Model>& c) {
           [](const Model& m) {
             return each<std::string>(m.agents, [](auto& a) { return to_text(a.kind); });
           },
-          "Which model each agent was given.");
+          "Each agent's chosen model.");
 }
 
 void bind_model(nb::module_& m) {
