@@ -40,14 +40,14 @@ Store Run::store(int rows) const { return Store(rows, shape_.agents, first_block
 
 Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions options, Team& team)
     : problem_(problem),
+      facets_(problem.facets()),
       options_(std::move(options)),
       team_(team),
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
       every_((options_.steps + options_.curve_points - 1) / options_.curve_points),
-      more_(problem.facets().scores != nullptr
-                ? static_cast<int>(problem.facets().scores->more_errors().size())
-                : 0) {
+      more_(facets_.scores != nullptr ? static_cast<int>(facets_.scores->more_errors().size())
+                                      : 0) {
   const Leaves own = team_.own(leaves_);
   const std::int64_t all_blocks = blocks_of(shape_.agents);
   first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
@@ -135,8 +135,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
 }
 
 std::int64_t Run::count_present(std::int64_t sample) const {
-  const Recorded* recorded = problem_.facets().recorded;
-  return recorded != nullptr ? recorded->count_present(sample) : shape_.agents;
+  return facets_.recorded != nullptr ? facets_.recorded->count_present(sample) : shape_.agents;
 }
 
 In Run::scored(const Member& member, std::int64_t block) const {
@@ -241,7 +240,7 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
     add_scaled(m.tail.block(block)[kOneRow], 1, error);
     if (more_ > 0) {
       const Out more = scratch.rows(more_);
-      problem_.facets().scores->more_errors(lanes, x, more);
+      facets_.scores->more_errors(lanes, x, more);
       add_scaled(m.more.block(block)[{0, more_}], 1, more);
     }
   }
@@ -297,7 +296,7 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
 // An agent without a sample takes no step.
 void Run::restore_absent(Lanes lanes, In before, Out now) const {
   for (int l = 0; l < lanes.count; ++l) {
-    if (problem_.facets().recorded->present(lanes.first + l, step_)) continue;
+    if (facets_.recorded->present(lanes.first + l, step_)) continue;
     for (int r = 0; r < now.rows; ++r) now.row(r)[l] = before.row(r)[l];
   }
 }
@@ -406,7 +405,7 @@ const std::vector<Record>& Run::finish() {
                         ? std::nan("")
                         : errors.block(b)[kOneRow].p[l] / std::max(count, 1.0);
     });
-    if (problem_.facets().names != nullptr)
+    if (facets_.names != nullptr)
       r.solution = by_agent(shape_.d, [&](std::int64_t b, Out rows) { copy(scored(m, b), rows); });
     // Without a truth there is no error to watch: diverged is what is not finite at the end.
     if (problem_.truth() == nullptr && !std::all_of(r.solution.begin(), r.solution.end(),

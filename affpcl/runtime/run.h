@@ -153,6 +153,7 @@ class Run {
   void visit(Split split, Same same, List list);
 
   const Problem& problem_;
+  Facets facets_;
   RunOptions options_;
   Team& team_;
   Shape shape_;
