@@ -64,7 +64,7 @@ std::string spreads(const Model& model) {
 
 // The best and the worst agents; with bars of loss chosen over loss independent where they fit.
 void print_agents(const FitResult& r, const std::vector<std::size_t>& order, const Style& style) {
-  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 9 + 2 + 9 + 1 + 22 + 2 + 7;
+  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 11 + 2 + 9 + 1 + 22 + 2 + 7;
   constexpr std::size_t kLeastBar = 12, kMostBar = 16;
   const Model& m = r.model;
   std::size_t width = 5;
@@ -74,10 +74,10 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
   const std::size_t bar = width + kOthers + 3 + kLeastBar <= style.width
                               ? std::min(kMostBar, style.width - width - kOthers - 3)
                               : 0;
-  fmt::print("  {:<{}} {:>6}  {:>9} {:>9}  {:>9}", "agent", width, "rows", "given", "alone",
+  fmt::print("  {:<{}} {:>6}  {:>9} {:>11}  {:>9}", "agent", width, "rows", "chosen", "independent",
              "gain");
   fmt::print("{}{}  verdict\n", intervals ? fmt::format(" {:<22}", "90 % interval") : "",
-             bar > 0 ? fmt::format("  {:<{}}", "given / alone", bar + 1) : "");
+             bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
       fmt::print("  … {} more, in summary.json (--out)\n", order.size() - kShown);
@@ -90,7 +90,7 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
                                      ? fmt::format("[{}, {}]", number(a.gain.lo), number(a.gain.hi))
                                      : "";
     std::string row = "  " + name + std::string(width - places(name), ' ');
-    row += fmt::format(" {:>6}  {:>9} {:>9}  {:>9}", m.agents[i].rows, number(a.loss.chosen),
+    row += fmt::format(" {:>6}  {:>9} {:>11}  {:>9}", m.agents[i].rows, number(a.loss.chosen),
                        number(a.loss.independent), number(a.gain.mean));
     if (intervals) row += fmt::format(" {:<22}", interval);
     if (bar > 0) row += "  " + ratio_bar(a.loss.chosen / a.loss.independent, bar);
@@ -109,8 +109,9 @@ void print_result(const FitResult& r, const Style& style) {
              : classify ? fmt::format("{} classes", m.encoding.classes.size())
                         : "regression",
              m.encoding.predicted(),
-             exact ? "spread of the agents: " + spreads(m) : "in one pass by " + m.method);
-  for (const std::string& note : r.notes) fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
+             exact ? "random-effects covariance: " + spreads(m) : "in one pass by " + m.method);
+  for (const std::string& note : r.notes)
+    fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   if (!r.scored) {
     fmt::print("not scored\n");
     return;
@@ -118,7 +119,7 @@ void print_result(const FitResult& r, const Style& style) {
   fmt::print("{:<26} {:>12} {:>12} {:>12} {:>12}\n",
              exact ? fmt::format("on {} ({}-fold)", scored_rows(m.solver), kFolds)
                    : "predicted, then learnt",
-             "given", "personalised", "alone", "pooled");
+             "chosen", "personalised", "independent", "pooled");
   const auto line = [](const char* name, const Losses& l) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.chosen),
                number(l.personalised), number(l.independent), number(l.pooled));
@@ -133,7 +134,7 @@ void print_result(const FitResult& r, const Style& style) {
   });
   print_agents(r, order, style);
   const std::string verdicts = fmt::format(
-      "verdicts: one-sided tests on {}, 5 % false ones among all agents (Benjamini-Hochberg); "
+      "verdicts: one-sided tests on {} at a 5 % false discovery rate (Benjamini-Hochberg); "
       "below "
       "1 % of the error is even",
       scored_rows(m.solver));

@@ -47,7 +47,7 @@ void print_model(const Model& m, const AgentModel* only) {
     const ChannelModel& channel = m.channels[c];
     const bool exact = m.solver == SolverKind::kExact;
     fmt::print("{}: noise {}, {}", channel_name(m, c), number(std::sqrt(channel.centre.s2)),
-               exact ? fmt::format("spread of the agents {}", to_text(channel.covariance))
+               exact ? fmt::format("random-effects covariance {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
       fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,

@@ -170,7 +170,7 @@ void long_table(const StudyResult& result, const Style& style, std::string& out)
                    s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps);
     fmt::format_to(std::back_inserter(out), "    {:<{}}  {:>10}", "method", room.name, "error");
     std::string more = room.intervals ? fmt::format("  {:<24}", "90 % interval") : "";
-    if (room.alone) more += room.ratio_intervals ? "  against alone" : "  / alone";
+    if (room.alone) more += room.ratio_intervals ? "  vs independent" : "  / indep.";
     while (!more.empty() && more.back() == ' ') more.pop_back();
     out += more + "\n";
     const MethodResult* b = best(s);
@@ -202,7 +202,7 @@ void short_table(const StudyResult& result, const Style& style, std::string& out
          (style.width == 0 || shown == 0 ||
           used + 2 + cell_width(first.methods[shown]) <= style.width))
     used += 2 + cell_width(first.methods[shown++]);
-  out += alone ? "error against learning alone\n" : "error\n";
+  out += alone ? "error over that of independent learning\n" : "error\n";
   out += std::string(2 + width, ' ');
   for (std::size_t m = 0; m < shown; ++m)
     fmt::format_to(std::back_inserter(out), "  {:>{}}", first.methods[m].name,

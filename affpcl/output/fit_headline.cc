@@ -12,7 +12,7 @@ const char* measure_name(const Encoding& encoding) {
 }
 
 const char* scored_rows(SolverKind solver) {
-  return solver == SolverKind::kStream ? "rows before they were learnt from" : "rows left out";
+  return solver == SolverKind::kStream ? "rows before they were learnt from" : "held-out rows";
 }
 
 std::string with_interval(const Estimate& e) {

@@ -11,7 +11,7 @@ namespace affpcl {
 // "mean squared error", "log loss" or "squared TD error".
 const char* measure_name(const Encoding& encoding);
 
-// The rows on which a solver's models are scored: "rows left out".
+// The rows on which a solver's models are scored: "held-out rows".
 const char* scored_rows(SolverKind solver);
 
 std::string headline(const FitResult& result);

@@ -28,7 +28,7 @@ FitResult result() {
 TEST(FitHeadline, SaysTheGainWhoGainedAndTheWorst) {
   EXPECT_EQ(
       headline(result()),
-      "learning together took the mean squared error on rows left out from 175.4 to 147.2 (gain "
+      "learning together took the mean squared error on held-out rows from 175.4 to 147.2 (gain "
       "28.2 [20.2, 36.3]); 1 of 2 agents gained, 0 lost; worst agent Faro: gain 7.75 [-25.8, "
       "41.3]");
 }

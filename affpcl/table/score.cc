@@ -168,7 +168,7 @@ std::string reason(const AgentModel& agent, SolverKind solver, std::size_t d) {
   if (agent.rows == 1) return "one row: the centre's model, moved by that row; no interval";
   if (agent.kind != Kind::kPersonalised)
     return fmt::format("given the {} model: clearly better on its {}", to_text(agent.kind),
-                       solver == SolverKind::kStream ? "recent rows" : "rows left out one by one");
+                       solver == SolverKind::kStream ? "recent rows" : "rows held out one by one");
   if (agent.widened > 1)
     return fmt::format("unlike the others: taken from a spread {:.3g} times as wide",
                        std::sqrt(agent.widened));

@@ -16,10 +16,10 @@ function fitTiles(result) {
   const list = [["Agents", String(result.agents.length), `${count(result.rows, "row")}, ${count(result.columns, "column")}`]];
   if (score) {
     const loss = score[score.measure];
-    const on = isStream(result) ? "predicted before learning" : "rows left out";
-    list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `alone ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
-    if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `alone ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
-    if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `alone ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
+    const on = isStream(result) ? "predicted before learning" : "held-out rows";
+    list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `independent ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
+    if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `independent ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
+    if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `independent ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
     list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost`]);
   } else {
     list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
@@ -35,12 +35,12 @@ function gainFigure(result) {
     controls: [outcomeLegend()],
     draw: (width) => sortedBars(width, "Error alone minus error given, by agent", rows.map((a) => ({
       name: a.agent, value: a.gain.mean ?? NaN, lo: a.gain.lo ?? NaN, hi: a.gain.hi ?? NaN, outcome: a.verdict, more: `${a.given}${a.why ? `: ${a.why}` : ""}`,
-    })), { base: 0, axis: "error alone − error given" }),
+    })), { base: 0, axis: "independent error − chosen error" }),
     table: () => ({
       columns: ["agent", "rows", "gain", "lo", "hi", "p", "verdict"],
       rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.p, a.verdict]),
     }),
-    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `rows left out (${result.score.how})`}, with 90 % intervals. Verdicts are one-sided tests with at most 5 % false ones among all agents ` +
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, with 90 % intervals. Verdicts are one-sided tests at a 5 % false discovery rate ` +
       "(Benjamini-Hochberg); a gain below 1 % of the error is even.",
   });
 }
@@ -49,15 +49,15 @@ function scoreFigure(result) {
   const data = result.agents.filter((a) => Number.isFinite(a.score.alone) && Number.isFinite(a.score.given));
   return figure({
     id: "scores",
-    title: "Alone, and as given",
+    title: "Independent and chosen models",
     controls: [outcomeLegend()],
     draw: (width) => {
       if (!data.length) return null;
       const ends = data.flatMap((a) => [a.score.alone, a.score.given]);
       const domain = [Math.min(...ends), Math.max(...ends)];
-      return plot(width, "Error of each agent's given model against its error alone", {
+      return plot(width, "Error of each agent's chosen model against that of its independent model", {
         height: Math.min(420, width), grid: true,
-        x: { label: "error alone", domain, nice: true }, y: { label: "error of the model given", domain, nice: true },
+        x: { label: "error of the independent model", domain, nice: true }, y: { label: "error of the chosen model", domain, nice: true },
         color: OUTCOMES,
         marks: [
           Plot.line([domain, domain].map((_, i) => [domain[i], domain[i]]), { stroke: "currentColor", strokeOpacity: 0.5 }),
@@ -69,7 +69,7 @@ function scoreFigure(result) {
       });
     },
     table: () => ({
-      columns: ["agent", "rows", "given", "personalised", "alone", "pooled"],
+      columns: ["agent", "rows", "chosen", "personalised", "independent", "pooled"],
       rows: result.agents.map((a) => [a.agent, a.rows, a.score.given, a.score.personalised, a.score.alone, a.score.pooled]),
     }),
     note: () => "Below the line: better together. The larger the dot, the more rows.",
@@ -80,7 +80,7 @@ function givenTable(result) {
   const kinds = ["personalised", "alone", "pooled"];
   const found = kinds.map((kind) => [kind, result.agents.filter((a) => a.given === kind).length]).filter(([, n]) => n > 0);
   const scored = Boolean(result.score);
-  const columns = ["agent", "rows", "given", ...(scored ? ["verdict", "gain [90 % interval]"] : []), "why"];
+  const columns = ["agent", "rows", "chosen", ...(scored ? ["verdict", "gain [90 % interval]"] : []), "why"];
   const row = (a) => [a.agent, String(a.rows), a.given, ...(scored ? [a.verdict, `${number(a.gain.mean)} ${interval(a.gain.lo, a.gain.hi)}`] : []), a.why ?? ""];
   const special = result.agents.filter((a) => a.why).length;
   return h("div", { class: "card" },

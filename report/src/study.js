@@ -15,7 +15,7 @@ function settingTiles(setting) {
   if (!method) return null;
   const vs = method.vs_independent;
   const list = vs
-    ? [[`Error of ${method.name} against learning alone`, number(vs.mean, 3), `${interval(vs.lo, vs.hi)} 90 % interval`]]
+    ? [[`Error of ${method.name} vs independent learning`, number(vs.mean, 3), `${interval(vs.lo, vs.hi)} 90 % interval`]]
     : [[`Error of ${method.name}`, number(method.mse.mean, 3), `${interval(method.mse.lo, method.mse.hi)} 90 % interval`]];
   if (headline.samples > 0) {
     const fewer = headline.samples_alone / headline.samples;
@@ -27,7 +27,7 @@ function settingTiles(setting) {
     const { worst } = headline;
     const n = headline.gained + headline.even + headline.lost;
     list.push(["Agents that gained", `${headline.gained} of ${n}`, `${headline.even} even, ${headline.lost} lost`]);
-    list.push(["Worst agent against alone", number(worst.mean, 3), `${interval(worst.lo, worst.hi)} agent ${worst.agent}`]);
+    list.push(["Worst agent vs independent", number(worst.mean, 3), `${interval(worst.lo, worst.hi)} agent ${worst.agent}`]);
   }
   return tiles(list);
 }
@@ -49,7 +49,7 @@ function methodTable(setting, colours) {
     cell(withInterval(m.mse)), cell(number(m.mse.median, 3)),
     cell(m.vs_independent ? withInterval(m.vs_independent) : "–"), h("td", {}, ratioBar(m.vs_independent, colours.get(m.name))),
     cell(number(m.comm.up, 3)), cell(`${setting.diverged[m.name] ?? 0} of ${setting.replicates}`));
-  const head = ["method", "error [90 % interval]", "median", "against alone", "", "numbers sent a round", "diverged"];
+  const head = ["method", "error [90 % interval]", "median", "vs independent", "", "numbers sent a round", "diverged"];
   return h("div", { class: "card" },
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods at this setting" },
       h("table", {}, h("caption", { class: "hidden" }, "Methods at this setting"),
@@ -62,7 +62,7 @@ function otherErrors(setting) {
   if (!rows.length) return null;
   return h("div", { class: "card" }, h("h3", {}, "Other measures of error"),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Other measures of error" },
-      h("table", {}, h("thead", {}, h("tr", {}, ["method", "measure", "error", "against alone"].map((t) => h("th", { scope: "col" }, t)))),
+      h("table", {}, h("thead", {}, h("tr", {}, ["method", "measure", "error", "vs independent"].map((t) => h("th", { scope: "col" }, t)))),
         h("tbody", {}, rows.map(([method, name, e]) => h("tr", {}, [method, name, withInterval(e.mse),
           e.vs_independent ? withInterval(e.vs_independent) : "–"].map((t) => h("td", {}, t))))))));
 }

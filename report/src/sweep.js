@@ -24,7 +24,7 @@ export function sweepFigure(result, state) {
   const label = () => (view.quantity === "mse" ? "error" : "error / error alone");
 
   const controls = [];
-  if (alone) controls.push(choice("Show", [["vs_independent", "error against alone"], ["mse", "error"]], view.quantity, (q) => { view.quantity = q; self.update(); }));
+  if (alone) controls.push(choice("Show", [["vs_independent", "error vs independent"], ["mse", "error"]], view.quantity, (q) => { view.quantity = q; self.update(); }));
   if (flat) controls.push(choice("Method", names.map((n) => [n, n]), view.method, (m) => { view.method = m; self.update(); }));
 
   const toggles = methodToggles(state);

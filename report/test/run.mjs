@@ -280,7 +280,7 @@ async function fitted(name, folder, expected = FIT) {
   if (summary.score) {
     const rows = summary.agents.reduce((sum, a) => sum + a.rows, 0);
     const loss = (kind) => summary.agents.reduce((sum, a) => sum + a.rows * a.score[kind], 0) / rows;
-    const said = numbersIn(summary.headline.split(/rows left out|learnt from,/)[1]);
+    const said = numbersIn(summary.headline.split(/held-out rows|learnt from,/)[1]);
     near(`${name}: says the error alone`, said[0], loss("alone"), 1e-3);
     near(`${name}: says the error given`, said[1], loss("given"), 1e-3);
     near(`${name}: says the gain`, said[2], loss("alone") - loss("given"), 1e-2);

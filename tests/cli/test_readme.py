@@ -27,7 +27,7 @@ def numbers_of(line):
     return [float(number) for number in NUMBER.findall(line)]
 
 
-@pytest.mark.parametrize("mark, command", [("* affpcl", "run examples/demo.toml"), ("on rows left out", FIT)],
+@pytest.mark.parametrize("mark, command", [("* affpcl", "run examples/demo.toml"), ("on held-out rows", FIT)],
                          ids=["demo", "fit"])
 def test_a_table_is_what_the_program_prints(affpcl_at_root, mark, command):
     """The same words, and numbers within 1 %: the last bits depend on the instruction set."""
