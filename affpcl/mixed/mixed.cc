@@ -14,8 +14,8 @@
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/noise.h"
 #include "affpcl/mixed/ridge.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
-#include "affpcl/table/collectives.h"
 #include "affpcl/table/score.h"
 
 namespace affpcl {
@@ -207,7 +207,7 @@ void collect(const Frame& frame, bool keep_cov, Team& team, Model& model) {
     });
   }
   std::size_t i = 0;
-  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+  gather(team.processes(), numbers, [&](std::span<const double> theirs) {
     const double* at = theirs.data();
     for (; at != theirs.data() + theirs.size(); ++i) {
       AgentModel& a = model.agents[i];
@@ -286,7 +286,7 @@ void collect(Team& team, std::vector<RowTally>& tallies) {
   if (own.count() > 0)
     std::memcpy(numbers.data(), tallies.data() + own.first, numbers.size() * sizeof(double));
   RowTally* to = tallies.data();
-  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+  gather(team.processes(), numbers, [&](std::span<const double> theirs) {
     if (!theirs.empty()) std::memcpy(static_cast<void*>(to), theirs.data(), theirs.size_bytes());
     to += theirs.size() / kNumbers;
   });
@@ -296,7 +296,7 @@ void count_traffic(Processes& processes, FitResult& result) {
   result.ranks = processes.count();
   const Processes::Traffic own = processes.traffic();
   const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
-  processes.to_first(numbers, [&](std::span<const double> theirs) {
+  gather(processes, numbers, [&](std::span<const double> theirs) {
     result.bytes_sent += static_cast<std::int64_t>(theirs[0]);
     result.communication_seconds = std::max(result.communication_seconds, theirs[1]);
   });
@@ -358,7 +358,7 @@ FitResult fit_mixed(const Frame& frame, const FitOptions& options) {
     for (int f = 0; f < kFolds; ++f)
       held[static_cast<std::size_t>(f)] +=
           static_cast<double>(frame.begin(i, f + 1) - frame.begin(i, f));
-  add_up(processes, held);
+  sum(processes, held);
   for (int f = 0; f < kFolds && result.scored; ++f) {
     if (stopped()) {
       result.scored = result.complete = false;

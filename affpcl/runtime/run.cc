@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/runtime/collectives.h"
 
 namespace affpcl {
 namespace {
@@ -369,7 +370,7 @@ std::vector<double> Run::by_agent(int rows, F write) {
       for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);
   }
   if (team_.processes().count() == 1) return mine;
-  team_.processes().to_first(mine, [&](std::span<const double> numbers) {
+  gather(team_.processes(), mine, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
   });
   return all;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "affpcl/base/error.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/run.h"
 
 namespace affpcl {
@@ -29,14 +30,14 @@ RunState Run::save() {
   const auto keep = [&](const auto& numbers) {
     state.numbers.emplace_back(numbers.begin(), numbers.end());
   };
-  const auto gather = [&](std::span<double> mine) {
+  const auto gather_blocks = [&](std::span<double> mine) {
     state.numbers.emplace_back();
     std::vector<double>& all = state.numbers.back();
-    team_.processes().to_first(mine, [&](std::span<const double> numbers) {
+    gather(team_.processes(), mine, [&](std::span<const double> numbers) {
       all.insert(all.end(), numbers.begin(), numbers.end());
     });
   };
-  visit(gather, keep, keep);
+  visit(gather_blocks, keep, keep);
   return state;
 }
 
@@ -55,33 +56,28 @@ void Run::load(const RunState& state) {
   constexpr char kSize[] = "a part of it has another size";
   const auto hand_out = [&](std::span<double> mine) {
     std::span<const double> rest = take();
-    processes.from_first(mine, [&](std::span<double> numbers) {
+    scatter(processes, mine, [&](std::span<double> numbers) {
       refuse_unless(numbers.size() <= rest.size(), kSize);
       std::copy_n(rest.begin(), numbers.size(), numbers.begin());
       rest = rest.subspan(numbers.size());
     });
     refuse_unless(rest.empty(), kSize);
   };
-  const auto spread = [&](std::span<double> numbers) {
+  const auto same = [&](std::span<double> numbers) {
     const std::vector<double>& from = take();
     if (processes.first()) {
       refuse_unless(from.size() == numbers.size(), kSize);
       std::copy(from.begin(), from.end(), numbers.begin());
     }
-    processes.spread(numbers);
+    broadcast(processes, numbers);
   };
-  const auto spread_list = [&](std::vector<double>& list) {
+  const auto same_list = [&](std::vector<double>& list) {
     if (processes.first()) list = take();
-    auto size = static_cast<double>(list.size());
-    processes.spread({&size, 1});
-    list.resize(static_cast<std::size_t>(size));
-    processes.spread(list);
+    broadcast(processes, list);
   };
-  visit(hand_out, spread, spread_list);
+  visit(hand_out, same, same_list);
   refuse_unless(!processes.first() || next == state.numbers.size(), "it holds too much");
-  auto step = static_cast<double>(state.step);
-  processes.spread({&step, 1});
-  step_ = static_cast<std::int64_t>(step);
+  step_ = broadcast(processes, state.step);
 }
 
 }  // namespace affpcl

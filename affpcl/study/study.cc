@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "affpcl/base/error.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/study/checkpoint.h"
 #include "affpcl/study/limits.h"
 #include "affpcl/study/replica.h"
@@ -104,9 +105,7 @@ class Runner {
     }
     if (processes_.first()) conclude_settings();
     if (trace_) trace_->write();
-    auto complete = static_cast<double>(result_.complete);
-    processes_.spread({&complete, 1});
-    result_.complete = complete != 0;
+    result_.complete = broadcast(processes_, std::int64_t{result_.complete}) != 0;
     count_costs();
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -181,11 +180,8 @@ class Runner {
         if (t.finished) take_in(t.task, unpack(t));
         if (checkpoints_) kept_[t.task] = std::move(t);
       }
-    processes_.spread(kind);
-    auto size = static_cast<double>(states.size());
-    processes_.spread({&size, 1});
-    states.resize(static_cast<std::size_t>(size));
-    processes_.spread(states);
+    broadcast(processes_, kind);
+    broadcast(processes_, states);
     for (std::span<const double> rest = states; !rest.empty();) {
       TaskState t = take(rest);
       begun_[t.task] = std::move(t.state);
@@ -319,7 +315,7 @@ class Runner {
     std::vector<double> numbers;
     for (const TaskState& t : news_) append(t, numbers);
     news_.clear();
-    processes_.to_first(numbers, [&](std::span<const double> rest) {
+    gather(processes_, numbers, [&](std::span<const double> rest) {
       while (!rest.empty()) f(take(rest));
     });
   }
@@ -330,7 +326,7 @@ class Runner {
     getrusage(RUSAGE_SELF, &usage);
     const double numbers[] = {static_cast<double>(own.bytes), own.seconds,
                               1024 * static_cast<double>(usage.ru_maxrss)};
-    processes_.to_first(numbers, [&](std::span<const double> theirs) {
+    gather(processes_, numbers, [&](std::span<const double> theirs) {
       result_.bytes_sent += static_cast<std::int64_t>(theirs[0]);
       result_.communication_seconds = std::max(result_.communication_seconds, theirs[1]);
       result_.peak_bytes += theirs[2];
@@ -344,9 +340,8 @@ class Runner {
     wave_began_ = now;
     if (options_.every > 0) return;
     const double factor = std::clamp(kCheckpointSeconds / std::max(seconds, 1e-3), 0.1, 8.0);
-    double quota = std::clamp(static_cast<double>(quota_) * factor, 1.0, 1e15);
-    processes_.spread({&quota, 1});
-    quota_ = static_cast<std::int64_t>(quota);
+    quota_ = broadcast(processes_, static_cast<std::int64_t>(std::clamp(
+                                      static_cast<double>(quota_) * factor, 1.0, 1e15)));
   }
 
   // f(); what it refuses, it refuses of this study.
