@@ -15,7 +15,7 @@ namespace affpcl {
 
 class Ranks {
  public:
-  // body(processes) as each of `count` ranks at once. A body must not throw: the other ranks would wait.
+  // body(processes) on each of `count` ranks at once. It must not throw: other ranks would wait.
   template <class Body>
   static void run(int count, Body body) {
     Ranks all(count);

@@ -33,8 +33,8 @@ Archive::Archive(std::string_view kind, Integer version, std::span<const std::by
   Integer found = 0;
   (*this)("version", found);
   if (found != version)
-    throw BadInput(
-        fmt::format("its {} has version {}, and this affpcl reads version {}", kind, found, version));
+    throw BadInput(fmt::format("its {} has version {}, and this affpcl reads version {}", kind,
+                               found, version));
 }
 
 void Archive::operator()(std::string_view name, bool& x) {

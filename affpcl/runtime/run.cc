@@ -45,7 +45,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
       team_(team),
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
-      every_((options_.steps + options_.curve_points - 1) / options_.curve_points),
+      every_(options_.curve_every()),
       more_(static_cast<int>(problem.more_errors().size())) {
   const Leaves own = team_.own(leaves_);
   const std::int64_t all_blocks = blocks_of(shape_.agents);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/base/archive.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
 #include "affpcl/runtime/team.h"
@@ -29,11 +30,8 @@ struct RunMethod {
 };
 
 struct RunOptions {
-  enum class Iterate {
-    kLast,
-    kWeighted,
-    kPolyak
-  };  // weighted: lem:step; polyak: the average over the second half
+  // Weighted: lem:step. Polyak: the average over the second half.
+  enum class Iterate { kLast, kWeighted, kPolyak };
   std::uint64_t seed = 1;
   std::uint32_t replicate = 0;
   std::int64_t steps = 60;  // samples (or batches) per agent
@@ -41,8 +39,11 @@ struct RunOptions {
   Iterate iterate = Iterate::kLast;
   std::vector<std::int64_t> curve_agents;  // agents whose own curve is kept
   std::int64_t curve_points = 1000;        // a longer run keeps an evenly spaced part of its curve
-  double diverged_above =
-      1e6;  // a run has diverged once its error exceeds this many times the scale of the problem
+  // A run has diverged once its error exceeds this many times the scale of the problem.
+  double diverged_above = 1e6;
+
+  // Steps between two points of a curve.
+  std::int64_t curve_every() const { return (steps + curve_points - 1) / curve_points; }
 };
 
 // What one method did in one replicate.
@@ -65,9 +66,18 @@ struct Record {
 
 // Everything that a run needs to go on from where it is.
 struct RunState {
+  struct Field {
+    std::string name;
+    std::vector<double> numbers;
+  };
   std::int64_t step = 0;
-  std::vector<std::vector<double>> numbers;
+  std::vector<Field> fields;
 };
+void fields(Archive& archive, RunState& state);
+
+// The steps at which the curve of a method has a point, once all rounds that begin before `until`
+// are done.
+std::vector<double> curve_steps(const RunOptions& options, int period, std::int64_t until);
 
 class Run {
  public:
@@ -84,7 +94,8 @@ class Run {
   // only.
   const std::vector<Record>& finish();
 
-  // Of all processes, in the first one: that is where a state comes from and where it is needed.
+  // The state of all ranks. It is whole on rank 0, and load() needs it there only; BadInput, on all
+  // ranks, where it does not fit this run.
   RunState save();
   void load(const RunState& state);
 
@@ -164,8 +175,9 @@ class Run {
   // them.
   template <class F>
   std::vector<double> by_agent(int rows, F write);
-  template <class Split, class Same, class List>
-  void visit(Split split, Same same, List list);
+  template <class Visitor>
+  void visit(Visitor& visitor);
+  void check(const RunState& state);
 
   const Problem& problem_;
   RunOptions options_;

@@ -44,6 +44,19 @@ std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) {
   return agents;
 }
 
+SettingShape shape_of(const Spec& spec, const Problem& problem) {
+  const Shape shape = problem.shape();
+  const Truth* truth = problem.truth();
+  return {.agents = shape.agents,
+          .d = shape.d,
+          .truth = truth != nullptr,
+          .centre = truth != nullptr && !truth->xc.empty(),
+          .curve_agents = curve_agents(spec, shape.agents),
+          .errors = problem.more_errors(),
+          .agent_names = problem.agent_names(),
+          .unknown_names = problem.unknown_names()};
+}
+
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   refuse_too_large(spec);
   Replica r;

@@ -101,8 +101,8 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes) {
   if (processes.count() == 1) return read_tables(files, beside, options);
-  const auto how = static_cast<How>(broadcast(
-      processes, static_cast<std::int64_t>(processes.first() ? how_to_read(files, beside) : How{})));
+  const How here = processes.first() ? how_to_read(files, beside) : How{};
+  const auto how = static_cast<How>(broadcast(processes, static_cast<std::int64_t>(here)));
   TablesShare share;
   if (how == How::kFiles) {
     const Leaves run =

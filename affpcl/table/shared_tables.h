@@ -11,8 +11,8 @@ namespace affpcl {
 
 // The rows of this rank. The rows of all ranks, in the order of the ranks, are the table that a
 // process alone would read. Columns have the types and levels of that table, and Column::missing
-// counts its blanks. `header` is that of `files` and `beside`. Rank 0 reads a single file of another
-// format than CSV.
+// counts its blanks. `header` is that of `files` and `beside`. Rank 0 alone reads a single file of
+// another format than CSV.
 Tables read_shared(const std::vector<std::string>& files, const std::vector<std::string>& header,
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes);
