@@ -86,7 +86,7 @@ class Delivery {
   std::vector<double> mine_, theirs_;           // one column on its way
 };
 
-// The kept rows of a process's own agents, whoever has read them.
+// The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
              RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
   Delivery delivery(keep, agents, count, team);
