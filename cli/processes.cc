@@ -14,6 +14,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/runtime/collectives.h"
 #include "cli/verbs.h"
 #ifdef AFFPCL_MPI
 #include "affpcl/runtime/mpi/mpi.h"
@@ -22,7 +23,7 @@
 namespace affpcl::cli {
 namespace {
 
-std::unique_ptr<Processes> g_joined;  // null: this process alone
+std::unique_ptr<Processes> g_joined;  // null: one process
 
 int number_in(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
@@ -30,36 +31,30 @@ int number_in(const char* variable, int otherwise) {
 }
 
 #ifdef AFFPCL_MPI
-std::string to_text(std::span<const double> letters) {
-  return std::string(letters.begin(), letters.end());
-}
-
-// The least of the instruction sets that the processes use, for all of them.
+// All ranks use the least of the instruction sets that they have.
 void agree_on_instruction_set(Processes& all) {
   const std::vector<std::string> known = available_instruction_sets();  // the best first
   const std::string own = instruction_set();
+  std::vector<std::string> agreed = {own};
   std::size_t least = 0;
   int rank = 0;
-  all.to_first(std::vector<double>(own.begin(), own.end()), [&](std::span<const double> letters) {
-    const std::string theirs = to_text(letters);
-    const auto at = std::find(known.begin(), known.end(), theirs);
-    if (at == known.end())
+  for (const std::vector<std::string>& theirs : all_gather(all, {own})) {
+    const auto at = std::find(known.begin(), known.end(), theirs[0]);
+    if (all.first() && at == known.end())
       throw BadInput(fmt::format(
           "rank {} uses the instruction set {}, which rank 0 ({}) does not have: one job needs one",
-          rank, theirs, own));
+          rank, theirs[0], own));
     least = std::max(least, static_cast<std::size_t>(at - known.begin()));
     ++rank;
-  });
-  std::vector<double> letters(32, ' ');
-  if (all.first()) std::copy(known[least].begin(), known[least].end(), letters.begin());
-  all.spread(letters);
-  std::string agreed = to_text(letters);
-  agreed.erase(agreed.find(' '));
-  if (agreed == own) return;
-  if (std::find(known.begin(), known.end(), agreed) == known.end())
-    throw BadInput(
-        fmt::format("the instruction set {} that all ranks have to use is not here", agreed));
-  use_instruction_set(agreed);
+  }
+  if (all.first()) agreed = {known[least]};
+  broadcast(all, agreed);
+  if (agreed[0] == own) return;
+  if (std::find(known.begin(), known.end(), agreed[0]) == known.end())
+    throw BadInput(fmt::format(
+        "the instruction set {}, which all ranks would have to use, is not available on rank {}",
+        agreed[0], all.rank()));
+  use_instruction_set(agreed[0]);
 }
 #endif
 
@@ -94,7 +89,7 @@ Processes& processes(bool anyway) {
 bool first_alone(const std::string& what) {
   const Launched l = launched();
   if (l.rank == 0 && l.count > 1)
-    fmt::print(stderr, "affpcl: note: {} is not shared: the first of {} processes works alone\n",
+    fmt::print(stderr, "affpcl: note: {} runs on one rank: rank 0 of {} works alone\n",
                what, l.count);
   return l.rank == 0;
 }
@@ -104,7 +99,7 @@ int default_threads() {
   if (!g_joined) return 0;
   const int mine = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int here = mpi_processes_here();
-  // A launcher that binds processes to cores has shared them out already.
+  // A launcher that binds processes to cores has divided the cores already.
   return mine < sysconf(_SC_NPROCESSORS_ONLN) ? mine : std::max(1, mine / here);
 #else
   return 0;
@@ -114,7 +109,7 @@ int default_threads() {
 int fail(const std::string& what, int code) {
   const Launched l = launched();
   if (l.count > 1 && l.rank > 0) {
-    // What is wrong for all is said by the first, whose end is everybody's.
+    // Where all ranks fail, rank 0 prints why and its end stops this rank before it prints too.
     std::signal(SIGTERM, SIG_DFL);
     std::this_thread::sleep_for(std::chrono::seconds(2));
     fmt::print(stderr, "affpcl: rank {}: {}\n", l.rank, what);

@@ -33,6 +33,7 @@
 #include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/problem/tabular.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/run.h"
 #include "tests/ranks.h"
 
@@ -131,7 +132,7 @@ inline std::vector<double> picture(Run& run, const Problem& problem, Team& team,
   for (std::int64_t i = leaves.first * kLeaf;
        i < std::min(leaves.last * kLeaf, problem.shape().agents); ++i)
     for (int r = 0; r < run.dimension(); ++r) own.push_back(run.solution(method, i, r));
-  team.processes().to_first(own, [&](std::span<const double> numbers) {
+  gather(team.processes(), own, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
   });
   for (const In& centre : {run.central_x(method), run.central_theta(method)})

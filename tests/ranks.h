@@ -1,8 +1,9 @@
-// Processes that are threads of this one, so that tests can try many numbers of ranks.
+// Ranks that are threads of one process, so that tests can try many numbers of ranks.
 #pragma once
 
 #include <algorithm>
 #include <barrier>
+#include <cstddef>
 #include <numeric>
 #include <span>
 #include <thread>
@@ -14,7 +15,7 @@ namespace affpcl {
 
 class Ranks {
  public:
-  // body(processes) as each of `count` ranks at once. A body must not throw: the others would wait.
+  // body(processes) on each of `count` ranks at once. It must not throw: other ranks would wait.
   template <class Body>
   static void run(int count, Body body) {
     Ranks all(count);
@@ -29,31 +30,26 @@ class Ranks {
 
  private:
   explicit Ranks(int count)
-      : slots_(static_cast<std::size_t>(count)), counts_(slots_.size()), meet_(count) {}
+      : slots_(static_cast<std::size_t>(count)), counts_(slots_.size()), barrier_(count) {}
 
   class Rank final : public Processes {
    public:
     Rank(Ranks& all, int rank) : all_(all), rank_(rank) {}
     int rank() const override { return rank_; }
     int count() const override { return static_cast<int>(all_.slots_.size()); }
-    void share(std::span<const double> mine, std::span<const std::size_t> counts,
-               std::span<double> all) override {
-      together(mine, [&] {
+    void all_gather(ConstBytes mine, Counts counts, Bytes all) override {
+      meet(mine, [&] {
         auto to = all.begin();
-        for (std::size_t r = 0; r < counts.size(); ++r) {
-          const std::span<double> from = all_.slots_[r];
-          to = std::copy_n(from.begin(), counts[r], to);
-        }
+        for (std::size_t r = 0; r < counts.size(); ++r)
+          to = std::copy_n(all_.slots_[r].begin(), counts[r], to);
       });
     }
-    void exchange(std::span<const double> mine, std::span<const std::size_t> to,
-                  std::span<const std::size_t> from, std::span<double> all) override {
-      const auto me = static_cast<std::size_t>(rank_);
-      all_.counts_[me] = to;
-      together(mine, [&] {
+    void all_to_all(ConstBytes mine, Counts to, Counts from, Bytes all) override {
+      all_.counts_[static_cast<std::size_t>(rank_)] = to;
+      meet(mine, [&] {
         auto at = all.begin();
         for (std::size_t r = 0; r < from.size(); ++r) {
-          const std::span<const std::size_t> theirs = all_.counts_[r];
+          const Counts theirs = all_.counts_[r];
           const std::size_t before =
               std::accumulate(theirs.begin(), theirs.begin() + rank_, std::size_t{0});
           at = std::copy_n(all_.slots_[r].begin() + static_cast<std::ptrdiff_t>(before), from[r],
@@ -62,50 +58,48 @@ class Ranks {
       });
     }
     bool any(bool mine) override {
-      const double one = mine ? 1 : 0;
       bool found = false;
-      together({&one, 1}, [&] {
-        for (const std::span<double>& s : all_.slots_) found = found || s[0] != 0;
+      meet(std::as_bytes(std::span(&mine, 1)), [&] {
+        for (const Bytes& s : all_.slots_) found = found || s[0] != std::byte{0};
       });
       return found;
     }
-    void spread(std::span<double> numbers) override {
-      together(numbers, [&] {
-        if (!first()) std::copy_n(all_.slots_[0].begin(), numbers.size(), numbers.begin());
+    void broadcast(Bytes bytes) override {
+      meet(bytes, [&] {
+        if (!first()) std::copy_n(all_.slots_[0].begin(), bytes.size(), bytes.begin());
       });
     }
-    void to_first(std::span<const double> mine,
-                  FunctionRef<void(std::span<const double>)> take) override {
-      together(mine, [&] {
+    void gather(ConstBytes mine, FunctionRef<void(ConstBytes)> take) override {
+      meet(mine, [&] {
         if (first())
-          for (const std::span<double>& s : all_.slots_) take(s);
+          for (const Bytes& s : all_.slots_) take(s);
       });
     }
-    void from_first(std::span<double> mine, FunctionRef<void(std::span<double>)> fill) override {
-      together(mine, [&] {
+    void scatter(Bytes mine, FunctionRef<void(Bytes)> fill) override {
+      meet(mine, [&] {
         if (first())
-          for (const std::span<double>& s : all_.slots_) fill(s);
+          for (const Bytes& s : all_.slots_) fill(s);
       });
     }
 
    private:
-    // Everybody shows its numbers, acts, and takes them back.
+    // Every rank shows its bytes; act() runs on each while all of them are there.
     template <class Act>
-    void together(std::span<const double> mine, Act act) {
-      all_.slots_[static_cast<std::size_t>(rank_)] = {const_cast<double*>(mine.data()),
+    void meet(ConstBytes mine, Act act) {
+      all_.slots_[static_cast<std::size_t>(rank_)] = {const_cast<std::byte*>(mine.data()),
                                                       mine.size()};
-      all_.meet_.arrive_and_wait();
+      all_.barrier_.arrive_and_wait();
       act();
-      all_.meet_.arrive_and_wait();
+      all_.barrier_.arrive_and_wait();
     }
 
     Ranks& all_;
     int rank_;
   };
 
-  std::vector<std::span<double>> slots_;
-  std::vector<std::span<const std::size_t>> counts_;  // of an exchange, by rank
-  std::barrier<> meet_;
+  std::vector<Processes::Bytes> slots_;
+  std::vector<Processes::Counts> counts_;  // of all_to_all, by rank
+  std::barrier<> barrier_;
 };
 
 }  // namespace affpcl

@@ -11,6 +11,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/tables.h"
 #include "affpcl/mixed/mixed.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"
 #include "affpcl/table/score.h"
@@ -45,7 +46,7 @@ void count_traffic(Processes& processes, FitResult& result) {
   result.ranks = processes.count();
   const Processes::Traffic own = processes.traffic();
   const double numbers[] = {static_cast<double>(own.bytes), own.seconds};
-  processes.to_first(numbers, [&](std::span<const double> theirs) {
+  gather(processes, numbers, [&](std::span<const double> theirs) {
     result.bytes_sent += static_cast<std::int64_t>(theirs[0]);
     result.communication_seconds = std::max(result.communication_seconds, theirs[1]);
   });

@@ -5,9 +5,9 @@
 #include <utility>
 
 namespace affpcl {
-Field Layout::add(std::string_view name, int rows) {
+Field Layout::add(std::string_view name, int rows, int below) {
   const Field f{rows_, rows};
-  fields_.push_back({std::string(name), f});
+  fields_.push_back({std::string(name), f, below});
   rows_ += rows;
   return f;
 }

@@ -58,11 +58,13 @@ struct Field {  // where a declared quantity lives
 // The list of what a thing keeps per agent, or once at the centre.
 class Layout {
  public:
-  Field add(std::string_view name, int rows);
+  // below > 0: an index, a whole number from 0 to below - 1. A saved state is refused unless it is.
+  Field add(std::string_view name, int rows, int below = 0);
   int rows() const { return rows_; }
   struct Named {
     std::string name;
     Field field;
+    int below = 0;
   };
   const std::vector<Named>& fields() const { return fields_; }
 

@@ -28,7 +28,7 @@ void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout&
         "ifca with form = \"figure\" chooses clusters by exact means, which this problem does not "
         "have; use form = \"published\"");
   x_ = agent.add("x", setup.problem.shape().d);
-  cluster_ = agent.add("cluster", 1);
+  cluster_ = agent.add("cluster", 1, config_.clusters);
   if (!config_.published) {
     Abar_ = agent.add("Abar", x_.rows * x_.rows);
     bbar_ = agent.add("bbar", x_.rows);

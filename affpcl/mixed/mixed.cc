@@ -6,6 +6,7 @@
 #include "affpcl/mixed/noise.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
 
 namespace affpcl {

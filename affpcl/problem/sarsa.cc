@@ -155,8 +155,8 @@ Shape Sarsa::shape() const {
 }
 
 void Sarsa::declare(Layout& world, Layout& sample) const {
-  world.add("state", 1);   // plus one; 0: not started
-  world.add("action", 1);  // the one taken next
+  world.add("state", 1, config_.states + 1);  // plus one; 0: not started
+  world.add("action", 1, config_.actions);    // the one taken next
   sample.add("state", 1);
   sample.add("action", 1);
   sample.add("next", 1);

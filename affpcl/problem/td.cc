@@ -183,7 +183,8 @@ void Td::mean_objective(Lanes lanes, Out b) const {
 Shape Td::shape() const { return {.agents = config_.agents, .d = config_.dim, .k = k()}; }
 
 void Td::declare(Layout& world, Layout& sample) const {
-  if (config_.sampling == Sampling::kMarkov) world.add("state", 1);  // plus one; 0: not started
+  if (config_.sampling == Sampling::kMarkov)
+    world.add("state", 1, config_.states + 1);  // plus one; 0: not started
   Transitions::declare(world, sample);
 }
 

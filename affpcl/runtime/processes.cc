@@ -4,13 +4,11 @@
 
 namespace affpcl {
 
-void Processes::share(std::span<const double> mine, std::span<const std::size_t>,
-                      std::span<double> all) {
+void Processes::all_gather(ConstBytes mine, Counts, Bytes all) {
   std::copy(mine.begin(), mine.end(), all.begin());
 }
 
-void Processes::exchange(std::span<const double> mine, std::span<const std::size_t>,
-                         std::span<const std::size_t>, std::span<double> all) {
+void Processes::all_to_all(ConstBytes mine, Counts, Counts, Bytes all) {
   std::copy(mine.begin(), mine.end(), all.begin());
 }
 

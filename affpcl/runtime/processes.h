@@ -1,7 +1,9 @@
 // The processes that work on one job: this one alone, or the ranks of an MPI job (runtime/mpi). All
-// of them run the same program and call these functions in the same order.
+// of them run the same program and call the same collectives in the same order. These move bytes;
+// runtime/collectives.h has them for numbers and strings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -11,41 +13,38 @@ namespace affpcl {
 
 class Processes {
  public:
+  using Bytes = std::span<std::byte>;
+  using ConstBytes = std::span<const std::byte>;
+  using Counts = std::span<const std::size_t>;  // of bytes, by rank
+
   virtual ~Processes() = default;
   virtual int rank() const { return 0; }
   virtual int count() const { return 1; }
   bool first() const { return rank() == 0; }
 
-  // Everybody's numbers, in the order of the ranks, to everybody. counts[r] numbers come from r.
-  virtual void share(std::span<const double> mine, std::span<const std::size_t> counts,
-                     std::span<double> all);
-  // Numbers for each process, in the order of the ranks: to[r] of `mine` go to r, and from[r] of
-  // `all` come from it.
-  virtual void exchange(std::span<const double> mine, std::span<const std::size_t> to,
-                        std::span<const std::size_t> from, std::span<double> all);
-  // Whether it is true for anybody.
+  // The bytes of every rank, in the order of the ranks, on every rank: counts[r] come from rank r.
+  virtual void all_gather(ConstBytes mine, Counts counts, Bytes all);
+  // to[r] bytes of `mine` go to rank r, and from[r] of `all` come from it, in the order of the
+  // ranks.
+  virtual void all_to_all(ConstBytes mine, Counts to, Counts from, Bytes all);
+  // The bytes of rank 0, on every rank.
+  virtual void broadcast(Bytes) {}
+  // Rank 0 calls take(bytes) for every rank, in the order of the ranks.
+  virtual void gather(ConstBytes mine, FunctionRef<void(ConstBytes)> take) { take(mine); }
+  // Rank 0 calls fill(bytes) for every rank, in the order of the ranks; these arrive there in
+  // `mine`.
+  virtual void scatter(Bytes mine, FunctionRef<void(Bytes)> fill) { fill(mine); }
+  // Whether it is true on any rank.
   virtual bool any(bool mine) { return mine; }
-  // The first process's numbers, to everybody.
-  virtual void spread(std::span<double> numbers) { (void)numbers; }
-  // Everybody's numbers go to the first process, where take(numbers) is called for each process, in
-  // the order of the ranks.
-  virtual void to_first(std::span<const double> mine,
-                        FunctionRef<void(std::span<const double>)> take) {
-    take(mine);
-  }
-  // The way back: the first process fills each process's numbers, in the order of the ranks.
-  virtual void from_first(std::span<double> mine, FunctionRef<void(std::span<double>)> fill) {
-    fill(mine);
-  }
 
-  // Of this process so far.
+  // What this rank has spent on communication so far.
   struct Traffic {
-    std::int64_t bytes = 0;  // sent
-    double seconds = 0;      // in communication, waiting for others included
+    std::int64_t bytes = 0;  // sent to other ranks
+    double seconds = 0;      // including the time in which it waited for other ranks
   };
   virtual Traffic traffic() const { return {}; }
 };
 
-Processes& this_process();  // alone
+Processes& this_process();  // alone: one rank
 
 }  // namespace affpcl

@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/runtime/collectives.h"
 
 namespace affpcl {
 namespace {
@@ -45,7 +46,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
       team_(team),
       shape_(problem.shape()),
       leaves_(leaves_of(shape_.agents)),
-      every_((options_.steps + options_.curve_points - 1) / options_.curve_points),
+      every_(options_.curve_every()),
       more_(facets_.scores != nullptr ? static_cast<int>(facets_.scores->more_errors().size())
                                       : 0) {
   const Leaves own = team_.own(leaves_);
@@ -378,7 +379,7 @@ std::vector<double> Run::by_agent(int rows, F write) {
       for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);
   }
   if (team_.processes().count() == 1) return mine;
-  team_.processes().to_first(mine, [&](std::span<const double> numbers) {
+  gather(team_.processes(), mine, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
   });
   return all;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "affpcl/base/archive.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
 #include "affpcl/runtime/run_options.h"
@@ -49,9 +50,18 @@ struct Record {
 
 // Everything that a run needs to go on from where it is.
 struct RunState {
+  struct Field {
+    std::string name;
+    std::vector<double> numbers;
+  };
   std::int64_t step = 0;
-  std::vector<std::vector<double>> numbers;
+  std::vector<Field> fields;
 };
+void fields(Archive& archive, RunState& state);
+
+// The steps at which the curve of a method has a point, once all rounds that begin before `until`
+// are done.
+std::vector<double> curve_steps(const RunOptions& options, int period, std::int64_t until);
 
 class Run {
  public:
@@ -68,7 +78,8 @@ class Run {
   // only.
   const std::vector<Record>& finish();
 
-  // Of all processes, in the first one: that is where a state comes from and where it is needed.
+  // The state of all ranks. It is whole on rank 0, and load() needs it there only; BadInput, on all
+  // ranks, where it does not fit this run.
   RunState save();
   void load(const RunState& state);
 
@@ -149,8 +160,9 @@ class Run {
   // them.
   template <class F>
   std::vector<double> by_agent(int rows, F write);
-  template <class Split, class Same, class List>
-  void visit(Split split, Same same, List list);
+  template <class Visitor>
+  void visit(Visitor& visitor);
+  void check(const RunState& state);
 
   const Problem& problem_;
   Facets facets_;

@@ -21,6 +21,9 @@ struct RunOptions {
   std::int64_t curve_points = 1000;        // a longer run keeps an evenly spaced part of its curve
   // A run has diverged once its error exceeds this many times the scale of the problem.
   double diverged_above = 1e6;
+
+  // Steps between two points of a curve.
+  std::int64_t curve_every() const { return (steps + curve_points - 1) / curve_points; }
 };
 
 template <>

@@ -21,13 +21,13 @@ class Serial final : public Team {
   }
 };
 
-// Looks again and again, but not for long: who sleeps takes tens of microseconds to wake, as much
-// as a small round, and who never sleeps takes a processor that somebody else may need.
+// Spins for a short while. A thread that sleeps takes tens of microseconds to wake, as much as a
+// small round; a thread that spins for long takes a processor from other work.
 template <class Ready>
-void look_out(Ready ready) {
+void spin_until(Ready ready) {
   using Clock = std::chrono::steady_clock;
-  constexpr auto kPatience = std::chrono::microseconds(100);
-  for (const auto end = Clock::now() + kPatience; !ready() && Clock::now() < end;) {
+  constexpr auto kLongest = std::chrono::microseconds(100);
+  for (const auto end = Clock::now() + kLongest; !ready() && Clock::now() < end;) {
   }
 }
 
@@ -46,7 +46,7 @@ class Threads final : public Team {
   }
 
   void each(Leaves mine, Work work) override {
-    if (mine.count() <= 1) {  // nothing to share: let the others sleep
+    if (mine.count() <= 1) {  // one worker is enough: the others keep sleeping
       for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
       return;
     }
@@ -60,7 +60,7 @@ class Threads final : public Team {
     wake_.notify_all();
     run(0);
     const auto done = [this] { return busy_ == 0; };
-    look_out(done);
+    spin_until(done);
     std::unique_lock lock(mutex_);
     done_.wait(lock, done);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -80,7 +80,7 @@ class Threads final : public Team {
   void serve(int w) {
     for (std::int64_t seen = 0;;) {
       const auto called = [&] { return stop_ || call_ != seen; };
-      look_out(called);
+      spin_until(called);
       {
         std::unique_lock lock(mutex_);
         wake_.wait(lock, called);
@@ -130,7 +130,7 @@ const double* TeamSum::operator()(Team& team, std::int64_t leaves,
   return finish(team, leaves);
 }
 
-// Everybody learns everybody's nodes and finishes the same tree.
+// Every rank gathers the nodes of all ranks and finishes the same tree.
 const double* TeamSum::finish(Team& team, std::int64_t leaves) {
   SumTree& tree = trees_[0];
   Processes& processes = team.processes();
@@ -139,11 +139,13 @@ const double* TeamSum::finish(Team& team, std::int64_t leaves) {
   std::size_t most = 0;
   counts_.resize(ranks);
   for (std::size_t r = 0; r < ranks; ++r)
-    most += counts_[r] = tree.width() * largest_nodes(team.own(leaves, static_cast<int>(r))).size();
-  all_.resize(most);
-  mine_.resize(counts_[static_cast<std::size_t>(processes.rank())]);
+    most += counts_[r] = sizeof(double) * tree.width() *
+                         largest_nodes(team.own(leaves, static_cast<int>(r))).size();
+  all_.resize(most / sizeof(double));
+  mine_.resize(counts_[static_cast<std::size_t>(processes.rank())] / sizeof(double));
   tree.write(mine_);
-  processes.share(mine_, counts_, all_);
+  processes.all_gather(std::as_bytes(std::span(mine_)), counts_,
+                       std::as_writable_bytes(std::span(all_)));
   tree.clear();
   const double* from = all_.data();
   for (std::size_t r = 0; r < ranks; ++r)

@@ -1,6 +1,6 @@
-// Who runs the blocks: threads of one process, or of each of several. Work comes in leaves of 256
-// agents; a process takes a contiguous run of them, and so does each of its workers, in ascending
-// order, so sums over leaves have the same bits for any team (math/sum_tree.h).
+// The threads that run the blocks, of one process or of each of several ranks. Work comes in leaves
+// of 256 agents. A rank takes a contiguous run of leaves, and so does each of its workers, in
+// ascending order, so sums over leaves have the same bits for any team (math/sum_tree.h).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,13 @@ class Team {
   Team(int workers, Processes& processes)
       : processes_(processes), scratch_(static_cast<std::size_t>(workers)) {}
   virtual ~Team() = default;
-  int workers() const { return static_cast<int>(scratch_.size()); }  // of this process
-  // A worker's memory, kept from run to run: asking the system for it anew costs as much as some
-  // small rounds.
+  int workers() const { return static_cast<int>(scratch_.size()); }  // of this rank
+  // A worker's memory, kept from run to run: a new allocation costs as much as some small rounds.
   Scratch& scratch(int worker) { return scratch_[static_cast<std::size_t>(worker)]; }
-  // work(item, worker) for every item of a run, by the workers of this process. The first exception
-  // of any of them is rethrown here.
+  // work(item, worker) for every item of a run, by the workers of this rank. The first exception of
+  // any worker is rethrown here.
   virtual void each(Leaves run, FunctionRef<void(std::int64_t, int)> work) = 0;
-  // The same for every leaf of this process.
+  // The same for every leaf of this rank.
   void each(std::int64_t leaves, FunctionRef<void(std::int64_t, int)> work) {
     each(own(leaves), work);
   }
@@ -42,7 +41,7 @@ class Team {
 };
 
 std::unique_ptr<Team> serial_team(Processes& processes = this_process());
-// Keeps its threads; they sleep between calls.
+// Keeps its threads, which sleep between calls.
 std::unique_ptr<Team> thread_team(int threads, Processes& processes = this_process());
 int threads_or_all(int threads);  // 0: as many as the machine has
 
@@ -61,8 +60,8 @@ class TeamSum {
   const double* finish(Team& team, std::int64_t leaves);
 
   std::vector<SumTree> trees_;
-  std::vector<double> mine_, all_;   // nodes on their way
-  std::vector<std::size_t> counts_;  // by process
+  std::vector<double> mine_, all_;   // nodes of this rank; of all
+  std::vector<std::size_t> counts_;  // bytes, by rank
 };
 
 }  // namespace affpcl

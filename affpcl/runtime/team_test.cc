@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "affpcl/runtime/collectives.h"
 #include "tests/ranks.h"
 
 namespace affpcl {
@@ -34,8 +35,8 @@ TEST(Team, EveryLeafOnceInContiguousAscendingRuns) {
   }
 }
 
-// Workers that still look out, workers that have gone to sleep, and a caller that sleeps until the
-// slowest is done: nobody is forgotten.
+// Workers that still spin, workers that sleep, and a caller that sleeps until the slowest worker is
+// done: every item is worked on.
 TEST(Team, CallsAtOnceAndAfterAWhile) {
   const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
   const std::unique_ptr<Team> team = thread_team(3);
@@ -131,7 +132,7 @@ TEST(Team, RanksAndTheirThreadsTakeEveryLeafOnce) {
     }
 }
 
-TEST(Processes, AnExchangeBringsEverybodyTheirs) {
+TEST(Collectives, AllToAllDeliversToEveryRank) {
   for (int ranks : {1, 2, 5})
     Ranks::run(ranks, [&](Processes& processes) {
       // From r to t go r + t numbers, each 100 r + t.
@@ -144,7 +145,7 @@ TEST(Processes, AnExchangeBringsEverybodyTheirs) {
         want.insert(want.end(), counts.back(), 100 * r + me);
       }
       std::vector<double> got(want.size());
-      processes.exchange(mine, counts, counts, got);
+      all_to_all(processes, mine, counts, counts, got);
       if (got != want) ADD_FAILURE() << "rank " << me << " of " << ranks;
     });
 }

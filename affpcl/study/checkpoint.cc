@@ -26,10 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersionOfFormat = 1;
+constexpr int kVersionOfFormat = 2;  // 1: numbers without names
 constexpr std::string_view kBefore = "checkpoint-", kAfter = ".affpcl";
 
-// A file: a line of JSON (identity, the number of numbers), the numbers, the hash of all that.
+// A file: a line of JSON (identity, the number of bytes), the tasks, the hash of all that.
 struct Hash {
   std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state{XXH3_createState(),
                                                                         XXH3_freeState};
@@ -123,41 +123,43 @@ std::string foreign(const Json& theirs, const Json& ours) {
   return change.empty() ? "" : "it is of another study: " + change;
 }
 
-// The tasks of a file; std::runtime_error, with the reason, if it cannot be used.
-std::vector<TaskState> read_file(const std::string& path, const Json& identity) {
-  std::ifstream in(path, std::ios::binary);
-  std::string line;
-  if (!in || !std::getline(in, line)) throw std::runtime_error("it cannot be read");
+// The head of a file that this study can go on from; BadInput, with the reason, where it cannot.
+Json checked_head(const std::string& line, const Json& identity) {
   Json head;
   try {
     head = parse_json(line);
   } catch (const BadJson&) {  // head stays null, which has no format
   }
   if (!head.contains("format") || head["format"] != "affpcl-checkpoint")
-    throw std::runtime_error("it is not a checkpoint");
+    throw BadInput("it is not a checkpoint");
   if (const int version = head.get_or("version", 0); version != kVersionOfFormat)
-    throw std::runtime_error(fmt::format("it has format {}, and this affpcl reads format {}",
-                                         version, kVersionOfFormat));
-  if (const std::string why = foreign(head, identity); !why.empty()) throw std::runtime_error(why);
-  const auto count = head.get_or("numbers", std::uint64_t{0});
-  const std::uint64_t size = line.size() + 1 + count * sizeof(double) + sizeof(XXH64_hash_t);
-  if (fs::file_size(path) != size)
-    throw std::runtime_error(
-        fmt::format("it has {} bytes and should have {}", fs::file_size(path), size));
-  std::vector<double> numbers(count);
+    throw BadInput(fmt::format("it has format {}, and this affpcl reads format {}", version,
+                               kVersionOfFormat));
+  if (const std::string why = foreign(head, identity); !why.empty()) throw BadInput(why);
+  return head;
+}
+
+// The tasks of a file; BadInput, with the reason, where it cannot be used.
+std::vector<TaskState> read_file(const std::string& path, const Json& identity) {
+  std::ifstream in(path, std::ios::binary);
+  std::string line;
+  if (!in || !std::getline(in, line)) throw BadInput("it cannot be read");
+  const Json head = checked_head(line, identity);
+  line += '\n';
+  const std::uint64_t size = fs::file_size(path), around = line.size() + sizeof(XXH64_hash_t),
+                      bytes = head.get_or("bytes", std::uint64_t{0});
+  if (size < around || size - around != bytes)
+    throw BadInput(fmt::format("it has {} bytes of tasks and should have {}",
+                               size < around ? 0 : size - around, bytes));
+  Bytes tasks(bytes);
   XXH64_hash_t wanted = 0;
-  in.read(reinterpret_cast<char*>(numbers.data()),
-          static_cast<std::streamsize>(count * sizeof(double)));
+  in.read(reinterpret_cast<char*>(tasks.data()), static_cast<std::streamsize>(bytes));
   in.read(reinterpret_cast<char*>(&wanted), sizeof wanted);
   Hash hash;
-  line += '\n';
   hash.add(line.data(), line.size());
-  hash.add(numbers.data(), numbers.size() * sizeof(double));
-  if (!in || hash.value() != wanted)
-    throw std::runtime_error("it is damaged (its checksum is wrong)");
-  std::vector<TaskState> tasks;
-  for (std::span<const double> rest = numbers; !rest.empty();) tasks.push_back(take(rest));
-  return tasks;
+  hash.add(tasks.data(), tasks.size());
+  if (!in || hash.value() != wanted) throw BadInput("it is damaged (its checksum is wrong)");
+  return unpack_all(tasks);
 }
 
 }  // namespace
@@ -181,9 +183,9 @@ Checkpoints::Checkpoints(std::string folder, const Study& study, bool resume)
         fmt::format("{} is a folder of other things; checkpoints need their own", folder_));
   if (!found.empty()) next_ = found.back() + 1;
   identity_ = print_json({{"affpcl", kVersion},
+                          {"bytes", nullptr},  // of the tasks
                           {"format", "affpcl-checkpoint"},
                           {"instruction_set", instruction_set()},
-                          {"numbers", nullptr},  // how many follow
                           {"spec", parse_json(study.json)},
                           {"version", kVersionOfFormat}});
 }
@@ -206,13 +208,13 @@ std::vector<std::int64_t> Checkpoints::numbers() const {
   return found;
 }
 
-std::vector<TaskState> Checkpoints::read(
-    const std::function<void(const std::string&)>& note) const {
+std::vector<TaskState> Checkpoints::read(const Note& note, const Check& check) const {
   const std::vector<std::int64_t> found = numbers();
   std::vector<std::string> reasons;
   for (auto number = found.rbegin(); number != found.rend(); ++number) {
     try {
       std::vector<TaskState> tasks = read_file(path(*number), parse_json(identity_));
+      check(tasks);
       if (!reasons.empty() && note)
         note(fmt::format("{}; going on from {}", fmt::join(reasons, "; "), path(*number)));
       return tasks;
@@ -224,24 +226,20 @@ std::vector<TaskState> Checkpoints::read(
   return {};
 }
 
-void Checkpoints::write(const std::vector<TaskState*>& tasks) {
-  std::uint64_t count = 0;
-  for (const TaskState* t : tasks) {
-    count += 4 + t->state.numbers.size();
-    for (const std::vector<double>& list : t->state.numbers) count += list.size();
-  }
+void Checkpoints::write(const std::map<std::size_t, Bytes>& tasks) {
+  std::uint64_t bytes = 0;
+  for (const auto& [number, task] : tasks) bytes += sizeof(std::uint64_t) + task.size();
   Json head = parse_json(identity_);
-  head["numbers"] = count;
+  head["bytes"] = bytes;
   const std::string whole = path(next_), part = whole + ".part";
   try {
     File file(part);
     const std::string line = print_json(head) + "\n";
     file.put(line.data(), line.size());
-    std::vector<double> numbers;
-    for (const TaskState* t : tasks) {
-      numbers.clear();
-      append(*t, numbers);
-      file.put(numbers.data(), numbers.size() * sizeof(double));
+    for (const auto& [number, task] : tasks) {
+      const std::uint64_t size = task.size();
+      file.put(&size, sizeof size);
+      file.put(task.data(), task.size());
     }
     file.finish();
     if (rename(part.c_str(), whole.c_str()) != 0) cannot_write(whole);

@@ -1,10 +1,12 @@
-// What a study has done so far, in files that outlive the process. A file is whole or not there: it
-// is written under another name, forced to the disk, then renamed; a checksum ends it. The last two
-// are kept.
+// Checkpoint files: the tasks of a study, finished or under way. A file is whole or not there: it
+// is written under another name, forced to the disk, then renamed, and ends with a checksum. The
+// last two are kept.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,16 +17,18 @@ namespace affpcl {
 
 class Checkpoints {
  public:
-  // BadInput where the folder cannot be used: it has checkpoints but nobody asked to resume, or it
-  // is something else.
+  // BadInput where the folder cannot be used: it holds checkpoints and `resume` is false, or it
+  // holds other things.
   Checkpoints(std::string folder, const Study& study, bool resume);
 
-  // The newest that is whole and of this study. `note` is told why newer ones were passed over;
-  // BadInput, with the reasons, where there are some but none will do. None at all: nothing is
-  // done.
-  std::vector<TaskState> read(const std::function<void(const std::string&)>& note) const;
+  // The tasks of the newest file that is whole and of this study, and that check() does not refuse
+  // by BadInput. note() gets the reasons why newer files were passed over. No file: no tasks.
+  // BadInput, with the reasons, where there are files but none can be used.
+  using Note = std::function<void(const std::string&)>;
+  using Check = std::function<void(const std::vector<TaskState>&)>;
+  std::vector<TaskState> read(const Note& note, const Check& check) const;
 
-  void write(const std::vector<TaskState*>& tasks);  // Failure if it cannot
+  void write(const std::map<std::size_t, Bytes>& tasks);  // Failure where it cannot
 
  private:
   std::string path(std::int64_t number) const;

@@ -18,7 +18,9 @@ Study study(const std::string& steps = "20") {
                     "spec.toml");
 }
 
-TaskState state_of(std::size_t task, double value) { return {task, false, {5, {{value, 2}, {}}}}; }
+TaskState state_of(std::int64_t task, double value) {
+  return {.task = task, .state = {5, {{"a", {value, 2}}, {"b", {}}}}};
+}
 
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -39,8 +41,7 @@ class CheckpointTest : public ::testing::Test {
   void write(int count) {
     Checkpoints checkpoints(folder_.string(), study(), false);
     for (int i = 1; i <= count; ++i) {
-      TaskState task = state_of(3, i);
-      checkpoints.write({&task});
+      checkpoints.write({{3, pack(state_of(3, i))}});
     }
   }
   fs::path file(int number) const {
@@ -50,8 +51,13 @@ class CheckpointTest : public ::testing::Test {
   double found(const Study& of = study()) {
     notes_.clear();
     const std::vector<TaskState> tasks =
-        Checkpoints(folder_.string(), of, true).read([&](const std::string& n) { notes_ += n; });
-    return tasks.empty() ? 0 : tasks.at(0).state.numbers.at(0).at(0);
+        Checkpoints(folder_.string(), of, true)
+            .read([&](const std::string& n) { notes_ += n; },
+                  [&](const std::vector<TaskState>& t) {
+                    if (refuse_ > 0 && t.at(0).state.fields.at(0).numbers.at(0) == refuse_)
+                      throw BadInput("it is refused");
+                  });
+    return tasks.empty() ? 0 : tasks.at(0).state.fields.at(0).numbers.at(0);
   }
   std::string complaint(const Study& of = study()) {
     try {
@@ -64,6 +70,7 @@ class CheckpointTest : public ::testing::Test {
 
   fs::path folder_;
   std::string notes_;
+  double refuse_ = 0;  // the checkpoint that the check refuses
 };
 
 TEST_F(CheckpointTest, TheNewestIsReadAndTwoAreKept) {
@@ -123,62 +130,23 @@ TEST_F(CheckpointTest, AFolderOfOtherThingsIsLeftAlone) {
   EXPECT_THROW(Checkpoints((folder_ / "thesis.tex").string(), study(), true), BadInput);
 }
 
-TEST(Task, AReplicateComesBackAsItWas) {
-  Record r;
-  r.steps = {1, 2};
-  r.curve = {3, 4};
-  r.agents = {{5, 6}, {7, 8}};
-  r.mse = 9;
-  r.agent_mse = {10, 11, 12};
-  r.central_x = 13;
-  r.central_theta = 14;
-  r.diverged_at = -1;
-  r.sent = 15;
-  r.published = {16, 17};
-  r.more = {18};
-  r.solution = {19, 20};
-  r.tallies = {{21, 22}};
-  r.seconds = 23;
-  const Replicate replicate{{r, Record{}}, 60, 7, {24, 25}};
-  std::vector<double> numbers;
-  append(state_of(1, 0), numbers);
-  append(pack(2, replicate), numbers);
-  std::span<const double> rest = numbers;
-  EXPECT_FALSE(take(rest).finished);
-  const TaskState task = take(rest);
-  EXPECT_TRUE(rest.empty());
-  EXPECT_EQ(task.task, 2);
-  ASSERT_TRUE(task.finished);
-  const Replicate back = unpack(task);
-  EXPECT_EQ(back.steps, 60);
-  EXPECT_EQ(back.number, 7);
-  EXPECT_EQ(back.distance, replicate.distance);
-  ASSERT_EQ(back.records.size(), 2);
-  const Record& b = back.records[0];
-  EXPECT_EQ(b.steps, r.steps);
-  EXPECT_EQ(b.curve, r.curve);
-  EXPECT_EQ(b.agents, r.agents);
-  EXPECT_EQ(b.agent_mse, r.agent_mse);
-  EXPECT_EQ(b.more, r.more);
-  EXPECT_EQ(b.solution, r.solution);
-  EXPECT_EQ(b.tallies, r.tallies);
-  EXPECT_EQ((std::vector{b.mse, b.central_x, b.central_theta, b.seconds}),
-            (std::vector<double>{9, 13, 14, 23}));
-  EXPECT_EQ((std::vector{b.diverged_at, b.sent, b.published.up, b.published.down}),
-            (std::vector<std::int64_t>{-1, 15, 16, 17}));
-  // Cut anywhere, it is noticed.
-  for (std::size_t size = 1; size + 1 < numbers.size(); ++size) {
-    std::span<const double> cut = std::span(numbers).first(size);
-    EXPECT_THROW(
-        {
-          while (!cut.empty()) {
-            const TaskState t = take(cut);
-            if (t.task == 1 && cut.empty()) throw std::runtime_error("only the first");
-          }
-        },
-        std::runtime_error)
-        << size;
-  }
+TEST_F(CheckpointTest, AnOlderOneIsUsedWhereTheCheckRefusesTheNewest) {
+  write(2);
+  refuse_ = 2;
+  EXPECT_EQ(found(), 1);
+  EXPECT_NE(notes_.find("checkpoint-2.affpcl cannot be used: it is refused"), std::string::npos)
+      << notes_;
+}
+
+TEST_F(CheckpointTest, AnOlderFormatIsRefusedByItsVersion) {
+  write(1);
+  std::string text = text_of(file(1));
+  const std::size_t at = text.find("\"version\":2");
+  ASSERT_NE(at, std::string::npos) << text.substr(0, 300);
+  text[at + 10] = '1';
+  std::ofstream(file(1), std::ios::binary) << text;
+  EXPECT_NE(complaint().find("it has format 1, and this affpcl reads format 2"), std::string::npos)
+      << complaint();
 }
 
 }  // namespace

@@ -44,6 +44,20 @@ std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) {
   return agents;
 }
 
+SettingShape shape_of(const Spec& spec, const Problem& problem) {
+  const Shape shape = problem.shape();
+  const Truth* truth = problem.truth();
+  const auto [scores, names] = std::pair(problem.facets().scores, problem.facets().names);
+  return {.agents = shape.agents,
+          .d = shape.d,
+          .truth = truth != nullptr,
+          .centre = truth != nullptr && !truth->xc.empty(),
+          .curve_agents = curve_agents(spec, shape.agents),
+          .errors = scores != nullptr ? scores->more_errors() : std::vector<std::string>{},
+          .agent_names = names != nullptr ? names->agents : std::vector<std::string>{},
+          .unknown_names = names != nullptr ? names->unknowns : std::vector<std::string>{}};
+}
+
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   refuse_too_large(spec);
   Replica r;

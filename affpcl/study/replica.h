@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "affpcl/problem/problem.h"
@@ -20,6 +21,16 @@ struct Replica {
 // `number` is what results call the replicate; a study counts from Spec::first. BadInput where the
 // problem, the methods and the run do not fit together, or not into memory.
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team);
+
+// What all replicates of a setting have in common: the shape of their results, and the names in it.
+struct SettingShape {
+  std::int64_t agents = 0;
+  int d = 0;
+  bool truth = false, centre = false;  // whether the solutions of agents and centre are known
+  std::vector<std::int64_t> curve_agents;
+  std::vector<std::string> errors, agent_names, unknown_names;
+};
+SettingShape shape_of(const Spec& spec, const Problem& problem);
 
 std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number);
 

@@ -21,8 +21,8 @@ class Problem;
 struct StepRule {
   Schedule::Kind kind = Schedule::Kind::kConstant;
   double value = 0.01;  // constant
-  bool per_agent =
-      true;  // relative schedules: alpha^i = alpha_t / lambda^i; false: the smallest lambda for all
+  // Relative schedules: alpha^i = alpha_t / lambda^i; false: the smallest lambda for all.
+  bool per_agent = true;
   double t0 = -1;  // diminishing; negative: the smallest that obeys the corollaries' bounds
 };
 

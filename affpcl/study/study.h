@@ -43,15 +43,13 @@ struct Alarm {
 struct MethodResult {
   std::string name, kind;
   int batch = 1;  // samples of a step
-  Estimate mse,
-      vs_independent;  // vs_independent is all NaN where no method of kind independent ran
+  Estimate mse, vs_independent;  // the latter is all NaN where no method of kind independent ran
   double central_x = 0, central_theta = 0;  // NaN where the method has none
   std::vector<double> by_replicate;         // the error in each of SettingResult::numbers
   std::vector<AgentResult> agents;
   std::vector<Curve> curves;
   std::vector<ErrorResult> errors;
-  std::vector<double>
-      solution;  // [agents][unknowns], mean over replicates, where agents have names
+  std::vector<double> solution;  // [agents][unknowns], mean over replicates; where agents have names
   std::vector<std::string> columns;
   Alarm alarm;
   std::int64_t sent = 0;   // numbers per agent and round, each way
@@ -64,8 +62,7 @@ struct SettingResult {
   std::int64_t replicates = 0;        // that were run
   std::int64_t used = 0;              // of them, those in which no method diverged
   std::vector<std::int64_t> numbers;  // of those used
-  std::vector<double>
-      distance;  // |x^i_* - x^c_*| by agent, mean over replicates; where it is known
+  std::vector<double> distance;       // |x^i_* - x^c_*| by agent, mean over replicates; if known
   std::vector<std::pair<std::string, std::int64_t>> diverged;  // replicates, by method
   std::vector<std::string> agent_names, unknown_names;         // where they have any
   std::int64_t steps = 0;  // done; fewer than asked for where the run was interrupted early
@@ -76,28 +73,28 @@ struct StudyResult {
   std::vector<SettingResult> settings;
   bool complete = true;
   double seconds = 0;
-  int threads = 1;                   // of each process
-  int ranks = 1;                     // processes; the result is in the first one
-  std::int64_t bytes_sent = 0;       // by all processes to others
-  double communication_seconds = 0;  // of the process that spent most
-  double peak_bytes = 0;             // of memory, of all processes together
+  int threads = 1;                   // of each rank
+  int ranks = 1;                     // rank 0 has the settings
+  std::int64_t bytes_sent = 0;       // between ranks
+  double communication_seconds = 0;  // of the rank that spent most
+  double peak_bytes = 0;             // of memory, sum over ranks
 };
 
 struct StudyOptions {
   int threads = 0;                          // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;  // turns true on Ctrl-C
-  std::function<void(double)>
-      progress;            // share of the work done, 0 to 1; called from any thread, one at a time
+  // The share of the work done, 0 to 1. Called from any thread, one at a time.
+  std::function<void(double)> progress;
   std::string trace = {};  // a file for every iterate; needs one setting and a small run
 
-  Processes* processes = nullptr;  // that work together; nullptr: this one
+  Processes* processes = nullptr;  // the ranks of the study; nullptr: this process alone
   enum class Split { kAuto, kAgents, kReplicates };
-  Split split = Split::kAuto;  // what they share
+  Split split = Split::kAuto;  // what the ranks divide
 
   std::string checkpoint = {};  // a folder for checkpoints; empty: none
   std::int64_t every = 0;       // steps of a worker between two; 0: so many as take about a minute
   bool resume = false;          // go on from the newest, where there is one
-  std::function<void(const std::string&)> note = {};  // is told what people should know of it
+  std::function<void(const std::string&)> note = {};  // gets a sentence for people about it
 };
 
 StudyResult run_study(const Study& study, const StudyOptions& options = {});

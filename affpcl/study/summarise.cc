@@ -13,7 +13,8 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // skewed numbers is up to three times as likely as a normal one, so the true rate is below 1 %.
 constexpr double kFalseAlarms = 0.001;
 constexpr Estimate kNoEstimate{kNone, kNone, kNone, kNone};
-// What the method knows of its agents, over all replicates.
+
+// The columns that the method reports of its agents, over all replicates.
 void conclude(const MethodSpec& method, std::size_t m,
               const std::vector<const Replicate*>& replicates, MethodResult& result) {
   const std::unique_ptr<Method> made = method_kind(method.kind).make(method.values);
@@ -40,116 +41,141 @@ void conclude(const MethodSpec& method, std::size_t m,
   }
 }
 
+using Replicates = std::vector<const Replicate*>;
+
+// The replicates that are whole; where there is none, all that were begun.
+Replicates begun(const std::vector<Replicate>& replicates, std::int64_t steps) {
+  Replicates chosen;
+  for (const Replicate& r : replicates)
+    if (!r.records.empty() && r.steps == steps) chosen.push_back(&r);
+  if (chosen.empty())
+    for (const Replicate& r : replicates)
+      if (!r.records.empty() && r.steps > 0) chosen.push_back(&r);
+  return chosen;
+}
+
+// Mean over replicates of each agent's distance to the centre.
+std::vector<double> mean_distance(const Replicates& replicates) {
+  std::vector<double> mean;
+  for (std::size_t i = 0; i < replicates.front()->distance.size(); ++i) {
+    double sum = 0;
+    for (const Replicate* r : replicates) sum += r->distance[i];
+    mean.push_back(sum / static_cast<double>(replicates.size()));
+  }
+  return mean;
+}
+
+// Summarises the methods of one setting, each against the independent baseline.
+class MethodSummary {
+ public:
+  MethodSummary(const Spec& spec, const SettingShape& shape, const Replicates& chosen,
+                const Replicates& used, std::int64_t steps)
+      : spec_(spec), shape_(shape), chosen_(chosen), used_(used), steps_(steps) {
+    independent_ = 0;
+    while (independent_ < spec.methods.size() && spec.methods[independent_].kind != "independent")
+      ++independent_;
+  }
+
+  MethodResult operator()(std::size_t m) const {
+    const MethodSpec& method = spec_.methods[m];
+    const Record& first = chosen_.front()->records[m];
+    MethodResult result;
+    result.name = method.name;
+    result.kind = method.kind;
+    result.batch = method.batch;
+    const auto tail = [](const Record& r) { return r.mse; };
+    result.by_replicate = over(m, tail);
+    result.mse = estimate(result.by_replicate);
+    result.vs_independent = against(m, tail);
+    result.central_x = mean(over(m, [](const Record& r) { return r.central_x; }));
+    result.central_theta = mean(over(m, [](const Record& r) { return r.central_theta; }));
+    for (std::size_t i = 0; i < first.agent_mse.size(); ++i) {
+      const auto agent = [i](const Record& r) { return r.agent_mse[i]; };
+      result.agents.push_back({estimate(over(m, agent)), against(m, agent), {}});
+    }
+    for (std::size_t e = 0; e < first.more.size(); ++e) {
+      const auto error = [e](const Record& r) { return r.more[e]; };
+      result.errors.push_back({shape_.errors[e], estimate(over(m, error)), against(m, error)});
+    }
+    conclude(method, m, chosen_, result);
+    for (std::size_t j = 0; j < first.solution.size(); ++j)
+      result.solution.push_back(mean(over(m, [j](const Record& r) { return r.solution[j]; })));
+    if (!used_.empty())
+      for (std::size_t which = 0; which <= shape_.curve_agents.size(); ++which)
+        result.curves.push_back(curve(m, which));
+    result.sent = first.sent;
+    result.published = first.published;
+    for (const Replicate* r : chosen_) result.seconds += r->records[m].seconds;
+    return result;
+  }
+
+ private:
+  // of(record) of method m, by replicate.
+  template <class Of>
+  std::vector<double> over(std::size_t m, Of of) const {
+    std::vector<double> values;
+    for (const Replicate* r : used_) values.push_back(of(r->records[m]));
+    return values;
+  }
+  template <class Of>
+  Estimate against(std::size_t m, Of of) const {
+    if (independent_ == spec_.methods.size()) return kNoEstimate;
+    return ratio_of_means(over(m, of), over(independent_, of));
+  }
+  // The curve of the average, which = 0, or of a curve agent.
+  Curve curve(std::size_t m, std::size_t which) const {
+    Curve curve;
+    curve.agent = which == 0 ? -1 : shape_.curve_agents[which - 1];
+    for (std::size_t t = 0; t < used_.front()->records[m].steps.size(); ++t) {
+      const double step = used_.front()->records[m].steps[t];
+      if (step > static_cast<double>(steps_)) break;
+      std::vector<double> values = over(m, [which, t](const Record& r) {
+        return which == 0 ? r.curve[t] : r.agents[which - 1][t];
+      });
+      curve.steps.push_back(step);
+      curve.mse.push_back(estimate(values));
+      if (which == 0) curve.by_replicate.push_back(std::move(values));
+    }
+    return curve;
+  }
+
+  const Spec& spec_;
+  const SettingShape& shape_;
+  const Replicates &chosen_, &used_;
+  std::int64_t steps_;
+  std::size_t independent_ = 0;  // the first such method; their number where there is none
+};
+
 }  // namespace
 
-SettingResult summarise(const Setting& setting, const Described& described,
+SettingResult summarise(const Setting& setting, const SettingShape& shape,
                         const std::vector<Replicate>& replicates) {
   const Spec& spec = setting.spec;
   SettingResult out;
   out.at = setting.at;
-  out.agent_names = described.agents;
-  out.unknown_names = described.unknowns;
-  std::vector<const Replicate*> chosen;
-  for (const Replicate& r : replicates)
-    if (!r.records.empty() && r.steps == spec.run.steps) chosen.push_back(&r);
-  if (chosen.empty())
-    for (const Replicate& r : replicates)
-      if (!r.records.empty() && r.steps > 0) chosen.push_back(&r);
+  out.agent_names = shape.agent_names;
+  out.unknown_names = shape.unknown_names;
+  const Replicates chosen = begun(replicates, spec.run.steps);
   if (chosen.empty()) return out;
   out.steps = spec.run.steps;
   for (const Replicate* r : chosen) out.steps = std::min(out.steps, r->steps);
-  out.replicates = static_cast<std::int64_t>(chosen.size());
+  out.replicates = std::ssize(chosen);
+  out.distance = mean_distance(chosen);
 
   const std::size_t methods = spec.methods.size();
-  std::vector<std::int64_t> diverged(methods, 0);
-  std::vector<const Replicate*> used;
+  for (const MethodSpec& m : spec.methods) out.diverged.emplace_back(m.name, 0);
+  Replicates used;
   for (const Replicate* r : chosen) {
     bool clean = true;
     for (std::size_t m = 0; m < methods; ++m)
-      if (r->records[m].diverged_at >= 0) ++diverged[m], clean = false;
+      if (r->records[m].diverged_at >= 0) ++out.diverged[m].second, clean = false;
     if (clean) used.push_back(r);
   }
-  out.used = static_cast<std::int64_t>(used.size());
+  out.used = std::ssize(used);
   for (const Replicate* r : used) out.numbers.push_back(r->number);
-  for (std::size_t i = 0; i < chosen.front()->distance.size(); ++i) {
-    double sum = 0;
-    for (const Replicate* r : chosen) sum += r->distance[i];
-    out.distance.push_back(sum / static_cast<double>(chosen.size()));
-  }
-  std::size_t alone = methods;
-  for (std::size_t m = 0; m < methods; ++m) {
-    out.diverged.emplace_back(spec.methods[m].name, diverged[m]);
-    if (alone == methods && spec.methods[m].kind == "independent") alone = m;
-  }
 
-  const auto over = [&](auto&& of) {
-    std::vector<double> values(used.size());
-    std::transform(used.begin(), used.end(), values.begin(),
-                   [&](const Replicate* r) { return of(*r); });
-    return values;
-  };
-  const auto against = [&](auto&& of, std::size_t m) {
-    return alone == methods
-               ? kNoEstimate
-               : ratio_of_means(over([&](const Replicate& r) { return of(r.records[m]); }),
-                                over([&](const Replicate& r) { return of(r.records[alone]); }));
-  };
-
-  for (std::size_t m = 0; m < methods; ++m) {
-    MethodResult result;
-    result.name = spec.methods[m].name;
-    result.kind = spec.methods[m].kind;
-    result.batch = spec.methods[m].batch;
-    const auto tail = [](const Record& r) { return r.mse; };
-    result.by_replicate = over([&](const Replicate& r) { return tail(r.records[m]); });
-    result.mse = estimate(result.by_replicate);
-    result.vs_independent = against(tail, m);
-    result.central_x = mean(over([&](const Replicate& r) { return r.records[m].central_x; }));
-    result.central_theta =
-        mean(over([&](const Replicate& r) { return r.records[m].central_theta; }));
-    const std::size_t n = chosen.front()->records[m].agent_mse.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto agent = [i](const Record& r) { return r.agent_mse[i]; };
-      result.agents.push_back(
-          {estimate(over([&](const Replicate& r) { return agent(r.records[m]); })),
-           against(agent, m),
-           {}});
-    }
-    for (std::size_t e = 0; e < chosen.front()->records[m].more.size(); ++e) {
-      const auto error = [e](const Record& r) { return r.more[e]; };
-      result.errors.push_back(
-          {described.errors[e],
-           estimate(over([&](const Replicate& r) { return error(r.records[m]); })),
-           against(error, m)});
-    }
-    conclude(spec.methods[m], m, chosen, result);
-    result.solution.assign(chosen.front()->records[m].solution.size(), 0.0);
-    for (std::size_t j = 0; j < result.solution.size(); ++j)
-      result.solution[j] = mean(over([&](const Replicate& r) { return r.records[m].solution[j]; }));
-    if (!used.empty()) {
-      const std::vector<std::int64_t>& agents = described.curve_agents;
-      for (std::size_t which = 0; which <= agents.size(); ++which) {
-        Curve curve;
-        curve.agent = which == 0 ? -1 : agents[which - 1];
-        const auto points = [&](const Record& r) -> const std::vector<double>& {
-          return which == 0 ? r.curve : r.agents[which - 1];
-        };
-        for (std::size_t t = 0; t < used.front()->records[m].steps.size(); ++t) {
-          if (used.front()->records[m].steps[t] > static_cast<double>(out.steps)) break;
-          curve.steps.push_back(used.front()->records[m].steps[t]);
-          std::vector<double> values =
-              over([&](const Replicate& r) { return points(r.records[m])[t]; });
-          curve.mse.push_back(estimate(values));
-          if (which == 0) curve.by_replicate.push_back(std::move(values));
-        }
-        result.curves.push_back(std::move(curve));
-      }
-    }
-    result.sent = chosen.front()->records[m].sent;
-    result.published = chosen.front()->records[m].published;
-    for (const Replicate* r : chosen) result.seconds += r->records[m].seconds;
-    out.methods.push_back(std::move(result));
-  }
+  const MethodSummary summary(spec, shape, chosen, used, out.steps);
+  for (std::size_t m = 0; m < methods; ++m) out.methods.push_back(summary(m));
   return out;
 }
 

@@ -1,108 +1,126 @@
 #include "affpcl/study/task.h"
 
-#include <stdexcept>
-#include <utility>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "affpcl/base/error.h"
 
 namespace affpcl {
 namespace {
 
-using Lists = std::vector<std::vector<double>>;
+constexpr std::int64_t kTaskVersion = 1;
 
-double number(std::int64_t i) { return static_cast<double>(i); }
-std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
+void list_of_numbers(Archive& archive, std::vector<double>& numbers) {
+  archive("numbers", numbers);
+}
 
-[[noreturn]] void damaged() { throw std::runtime_error("it ends too soon"); }
+void record_fields(Archive& archive, Record& r) {
+  archive("mse", r.mse);
+  archive("central_x", r.central_x);
+  archive("central_theta", r.central_theta);
+  archive("diverged_at", r.diverged_at, -1);
+  archive("sent", r.sent, 0);
+  archive("published_up", r.published.up, 0);
+  archive("published_down", r.published.down, 0);
+  archive("seconds", r.seconds);
+  archive("steps", r.steps);
+  archive("curve", r.curve);
+  archive("agent_mse", r.agent_mse);
+  archive("more", r.more);
+  archive("solution", r.solution);
+  archive("curves", r.agents, list_of_numbers);
+  archive("tallies", r.tallies, list_of_numbers);
+}
 
-// Takes back what `pack` wrote, in its order.
-class Reader {
- public:
-  explicit Reader(const Lists& lists) : lists_(lists) {}
-  const std::vector<double>& list() {
-    if (next_ == lists_.size()) damaged();
-    return lists_[next_++];
-  }
-  Lists lists(std::size_t count) {
-    Lists all;
-    for (std::size_t i = 0; i < count; ++i) all.push_back(list());
-    return all;
-  }
+void fields(Archive& archive, TaskState& t) {
+  archive("task", t.task, 0);
+  archive("finished", t.finished);
+  if (!t.finished) return affpcl::fields(archive, t.state);
+  archive("steps", t.replicate.steps, 0);
+  archive("number", t.replicate.number, 0);
+  archive("distance", t.replicate.distance);
+  archive("records", t.replicate.records, record_fields);
+}
 
- private:
-  const Lists& lists_;
-  std::size_t next_ = 0;
-};
+[[noreturn]] void refuse(const std::string& why) {
+  throw BadInput("it holds a replicate of another study: " + why);
+}
+
+void check_size(std::string_view what, std::size_t found, std::size_t wanted) {
+  if (found != wanted) refuse(fmt::format("{} has {} entries, not {}", what, found, wanted));
+}
+
+void check_record(const Record& r, const RunOptions& run, const MethodSpec& method,
+                  const SettingShape& shape) {
+  const auto agents = static_cast<std::size_t>(shape.agents);
+  if (r.diverged_at == 0 || r.diverged_at > run.steps)
+    refuse(fmt::format("it diverged at step {}", r.diverged_at));
+  std::vector<double> steps;
+  if (shape.truth) steps = curve_steps(run, method.period, run.steps);
+  if (r.diverged_at > 0 && r.steps.size() < steps.size()) steps.resize(r.steps.size());
+  if (r.steps != steps) refuse("a curve has other steps");
+  check_size("a curve", r.curve.size(), steps.size());
+  check_size("the list of curves", r.agents.size(), shape.curve_agents.size());
+  for (const std::vector<double>& curve : r.agents)
+    check_size("the curve of an agent", curve.size(), steps.size());
+  check_size("the list of errors by agent", r.agent_mse.size(), agents);
+  check_size("the list of other errors", r.more.size(), shape.errors.size());
+  check_size("the solution", r.solution.size(),
+             !shape.agent_names.empty() ? agents * static_cast<std::size_t>(shape.d) : 0);
+  check_size("the list of tallies", r.tallies.size(),
+             method_kind(method.kind).make(method.values)->tallies().size());
+  for (const std::vector<double>& tally : r.tallies) check_size("a tally", tally.size(), agents);
+}
 
 }  // namespace
 
-TaskState pack(std::size_t task, const Replicate& replicate) {
-  TaskState t{task, true, {replicate.steps, {}}};
-  Lists& out = t.state.numbers;
-  out.push_back({number(replicate.number), number(std::ssize(replicate.records))});
-  out.push_back(replicate.distance);
-  for (const Record& r : replicate.records) {
-    out.push_back({r.mse, r.central_x, r.central_theta, number(r.diverged_at), number(r.sent),
-                   number(r.published.up), number(r.published.down), r.seconds,
-                   number(std::ssize(r.agents)), number(std::ssize(r.tallies))});
-    for (const std::vector<double>* list : {&r.steps, &r.curve, &r.agent_mse, &r.more, &r.solution})
-      out.push_back(*list);
-    out.insert(out.end(), r.agents.begin(), r.agents.end());
-    out.insert(out.end(), r.tallies.begin(), r.tallies.end());
-  }
-  return t;
+Bytes pack(const TaskState& task) {
+  Archive archive("task", kTaskVersion);
+  fields(archive, const_cast<TaskState&>(task));  // which an archive that writes only reads
+  return archive.take();
 }
 
-Replicate unpack(const TaskState& finished) {
-  Reader in(finished.state.numbers);
-  const std::vector<double>& head = in.list();
-  if (head.size() != 2) damaged();
-  Replicate replicate;
-  replicate.steps = finished.state.step;
-  replicate.number = whole(head[0]);
-  replicate.distance = in.list();
-  for (std::int64_t m = 0; m < whole(head[1]); ++m) {
-    const std::vector<double>& one = in.list();
-    if (one.size() != 10) damaged();
-    Record r;
-    r.mse = one[0];
-    r.central_x = one[1];
-    r.central_theta = one[2];
-    r.diverged_at = whole(one[3]);
-    r.sent = whole(one[4]);
-    r.published = {whole(one[5]), whole(one[6])};
-    r.seconds = one[7];
-    for (std::vector<double>* list : {&r.steps, &r.curve, &r.agent_mse, &r.more, &r.solution})
-      *list = in.list();
-    r.agents = in.lists(static_cast<std::size_t>(one[8]));
-    r.tallies = in.lists(static_cast<std::size_t>(one[9]));
-    replicate.records.push_back(std::move(r));
-  }
-  return replicate;
+TaskState unpack(std::span<const std::byte> bytes) {
+  Archive archive("task", kTaskVersion, bytes);
+  TaskState task;
+  fields(archive, task);
+  archive.finish();
+  return task;
 }
 
-void append(const TaskState& task, std::vector<double>& numbers) {
-  numbers.insert(numbers.end(),
-                 {number(static_cast<std::int64_t>(task.task)), task.finished ? 1.0 : 0.0,
-                  number(task.state.step), number(std::ssize(task.state.numbers))});
-  for (const std::vector<double>& list : task.state.numbers) {
-    numbers.push_back(number(std::ssize(list)));
-    numbers.insert(numbers.end(), list.begin(), list.end());
-  }
+void append(const Bytes& task, Bytes& tasks) {
+  const std::uint64_t size = task.size();
+  const auto* first = reinterpret_cast<const std::byte*>(&size);
+  tasks.insert(tasks.end(), first, first + sizeof size);
+  tasks.insert(tasks.end(), task.begin(), task.end());
 }
 
-TaskState take(std::span<const double>& numbers) {
-  const auto next = [&](std::size_t count) {
-    if (count > numbers.size()) damaged();
-    const std::span<const double> taken = numbers.first(count);
-    numbers = numbers.subspan(count);
-    return taken;
-  };
-  const std::span<const double> head = next(4);
-  TaskState t{static_cast<std::size_t>(head[0]), head[1] != 0, {whole(head[2]), {}}};
-  for (std::int64_t i = 0; i < whole(head[3]); ++i) {
-    const std::span<const double> list = next(static_cast<std::size_t>(next(1)[0]));
-    t.state.numbers.emplace_back(list.begin(), list.end());
+std::vector<TaskState> unpack_all(std::span<const std::byte> tasks) {
+  std::vector<TaskState> all;
+  while (!tasks.empty()) {
+    std::uint64_t size = 0;
+    if (tasks.size() < sizeof size) throw BadInput("it ends too soon");
+    std::memcpy(&size, tasks.data(), sizeof size);
+    tasks = tasks.subspan(sizeof size);
+    if (size > tasks.size()) throw BadInput("it ends too soon");
+    all.push_back(unpack(tasks.first(size)));
+    tasks = tasks.subspan(size);
   }
-  return t;
+  return all;
+}
+
+void check_replicate(const Replicate& replicate, const Spec& spec, std::int64_t number,
+                     const SettingShape& shape) {
+  if (replicate.number != number)
+    refuse(fmt::format("its number is {}, not {}", replicate.number, number));
+  if (replicate.steps != spec.run.steps)
+    refuse(fmt::format("it has {} steps, not {}", replicate.steps, spec.run.steps));
+  check_size("the list of methods", replicate.records.size(), spec.methods.size());
+  check_size("the list of distances", replicate.distance.size(),
+             shape.centre ? static_cast<std::size_t>(shape.agents) : 0);
+  for (std::size_t m = 0; m < spec.methods.size(); ++m)
+    check_record(replicate.records[m], spec.run, spec.methods[m], shape);
 }
 
 }  // namespace affpcl

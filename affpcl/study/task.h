@@ -1,5 +1,5 @@
-// A replicate of a setting, as numbers: how processes tell each other of it, and what a checkpoint
-// holds.
+// A task: one replicate of one setting. As an archive it is sent between ranks and kept in
+// checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "affpcl/runtime/run.h"
+#include "affpcl/study/replica.h"
+#include "affpcl/study/spec.h"
 
 namespace affpcl {
 
-struct Replicate {              // what came of it
+struct Replicate {              // the outcome of a task
   std::vector<Record> records;  // by method
   std::int64_t steps = 0;       // done; fewer than asked for where the run was interrupted
   std::int64_t number = 0;
@@ -19,17 +21,23 @@ struct Replicate {              // what came of it
 };
 
 struct TaskState {
-  std::size_t task = 0;
+  std::int64_t task = 0;
   bool finished = false;
-  RunState state;  // under way: the run's; finished: the Replicate
+  RunState state = {};       // of a task under way
+  Replicate replicate = {};  // of one that is finished
 };
 
-TaskState pack(std::size_t task, const Replicate& replicate);
-Replicate unpack(const TaskState& finished);
+using Bytes = std::vector<std::byte>;
+Bytes pack(const TaskState& task);
+TaskState unpack(std::span<const std::byte> bytes);  // BadInput where they are no task
 
-// One list of numbers for many tasks. take() removes the first one from the list; it throws
-// std::runtime_error where there is none.
-void append(const TaskState& task, std::vector<double>& numbers);
-TaskState take(std::span<const double>& numbers);
+// Many packed tasks, one after another: each is added at the end, and all are taken apart again.
+void append(const Bytes& task, Bytes& tasks);
+std::vector<TaskState> unpack_all(std::span<const std::byte> tasks);
+
+// BadInput unless a finished replicate that was read is one of this setting: its number, its steps
+// and all its sizes.
+void check_replicate(const Replicate& replicate, const Spec& spec, std::int64_t number,
+                     const SettingShape& shape);
 
 }  // namespace affpcl

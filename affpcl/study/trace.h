@@ -21,8 +21,8 @@ class Trace {
  private:
   std::string path_;
   std::vector<std::string> methods_;
-  std::map<std::uint32_t, std::string>
-      lines_;  // by replicate: the file's order does not depend on threads
+  // By replicate, so that the order of the file does not depend on threads.
+  std::map<std::uint32_t, std::string> lines_;
 };
 
 }  // namespace affpcl

@@ -12,9 +12,9 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/tables.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/agent_sum.h"
-#include "affpcl/table/collectives.h"
 
 namespace affpcl {
 namespace {
@@ -72,10 +72,10 @@ void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
       first = r;
     }
   }
-  const std::size_t all_numbers = added_up(processes, numbers),
-                    all_texts = added_up(processes, texts);
+  const std::size_t all_numbers = sum(processes, numbers),
+                    all_texts = sum(processes, texts);
   if (all_numbers <= all_texts) return;
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     if (texts > 0 || (all_texts == 0 && numbers > 0))
       tables.refuse(first, c.name, text(c, first),
                     fmt::format("is not a number, and the column has {} of those; correct it, "
@@ -87,7 +87,7 @@ void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
 void refuse_text(const Tables& tables, const Column& c, Processes& processes,
                  std::string_view why) {
   if (!is_text(c)) return;
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     for (std::size_t r = 0; r < tables.rows; ++r)
       if (c.codes[r] >= 0 && !parse_number(text(c, r)))
         tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
@@ -97,7 +97,7 @@ void refuse_text(const Tables& tables, const Column& c, Processes& processes,
 // What any process has found.
 std::set<std::string> all_found(const std::set<std::string>& mine, Processes& processes) {
   std::set<std::string> all;
-  for (const std::vector<std::string>& theirs : everybodys(processes, {mine.begin(), mine.end()}))
+  for (const std::vector<std::string>& theirs : all_gather(processes, {mine.begin(), mine.end()}))
     all.insert(theirs.begin(), theirs.end());
   return all;
 }
@@ -267,7 +267,7 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
     if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
     if (o.task == Task::kRegress) refuse_text(tables, c, processes, "`task regress` needs");
     if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
-    together(processes, [&] {
+    on_all_ranks(processes, [&] {
       for (std::size_t r = 0; r < tables.rows; ++r) {
         if (!is_blank(c, r)) continue;
         if (o.missing == Missing::kError)
@@ -279,7 +279,7 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
     });
     if (!classify) target.numbers.push_back(&c.numbers);
   }
-  without = added_up(processes, without);
+  without = sum(processes, without);
   if (without > 0)
     notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
   if (classify)
@@ -307,13 +307,13 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
 void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
                    Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes) {
   std::size_t struck = 0;
-  const std::size_t rows = added_up(processes, tables.rows);
+  const std::size_t rows = sum(processes, tables.rows);
   std::vector<std::string> filled;
   for (const Column* c : features) {
     // A column of blanks only is constant, and left out as such.
     if (c->missing == 0 || static_cast<std::size_t>(c->missing) == rows) continue;
     filled.push_back(c->name);
-    together(processes, [&] {
+    on_all_ranks(processes, [&] {
       for (std::size_t r = 0; r < tables.rows; ++r) {
         if (!is_blank(*c, r)) continue;
         if (missing == Missing::kError)
@@ -324,7 +324,7 @@ void strike_blanks(const Tables& tables, const std::vector<Column*>& features, M
       }
     });
   }
-  struck = added_up(processes, struck);
+  struck = sum(processes, struck);
   if (missing == Missing::kMean && !filled.empty())
     notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
   if (struck > 0) notes.push_back(plural(struck, "row", "rows") + " with blanks left out");

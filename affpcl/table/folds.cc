@@ -6,8 +6,8 @@
 #include <span>
 #include <type_traits>
 
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
-#include "affpcl/table/collectives.h"
 
 namespace affpcl {
 namespace {
@@ -50,7 +50,7 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
     });
   }
   std::size_t i = 0;
-  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+  gather(team.processes(), numbers, [&](std::span<const double> theirs) {
     const double* at = theirs.data();
     for (; at != theirs.data() + theirs.size(); ++i) {
       AgentModel& a = model.agents[i];
@@ -76,7 +76,7 @@ void gather_tallies(Team& team, std::vector<RowTally>& tallies) {
   if (own.count() > 0)
     std::memcpy(numbers.data(), tallies.data() + own.first, numbers.size() * sizeof(double));
   RowTally* to = tallies.data();
-  team.processes().to_first(numbers, [&](std::span<const double> theirs) {
+  gather(team.processes(), numbers, [&](std::span<const double> theirs) {
     if (!theirs.empty()) std::memcpy(static_cast<void*>(to), theirs.data(), theirs.size_bytes());
     to += theirs.size() / kNumbers;
   });
@@ -121,7 +121,7 @@ std::vector<double> fold_sizes(const Frame& frame, Processes& processes) {
     for (int f = 0; f < kFolds; ++f)
       sizes[static_cast<std::size_t>(f)] +=
           static_cast<double>(frame.begin(i, f + 1) - frame.begin(i, f));
-  add_up(processes, sizes);
+  sum(processes, sizes);
   return sizes;
 }
 

@@ -9,8 +9,8 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/weights.h"
 #include "affpcl/random/streams.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
-#include "affpcl/table/collectives.h"
 #include "affpcl/table/shared_tables.h"
 
 namespace affpcl {
@@ -22,7 +22,7 @@ void settle_agents(RowAgents& agents, const std::vector<char>& keep, Processes& 
   std::vector<double> count(agents.names.size());
   for (std::size_t r = 0; r < keep.size(); ++r)
     if (keep[r] != 0) ++count[static_cast<std::size_t>(agents.of_row[r])];
-  add_up(processes, count);
+  sum(processes, count);
   std::vector<std::size_t> order;
   for (std::size_t a = 0; a < count.size(); ++a)
     if (count[a] > 0) order.push_back(a);
@@ -64,7 +64,7 @@ class Delivery {
     }
     const std::vector<std::size_t> one(to_.size(), 1);
     std::vector<double> from(to_.size());
-    processes_.exchange(sizes, one, one, from);
+    all_to_all(processes_, sizes, one, one, from);
     from_.assign(from.begin(), from.end());
     mine_.reserve(order_.size());
     theirs_.resize(rows());
@@ -76,7 +76,7 @@ class Delivery {
   void operator()(std::vector<T>& values) {
     mine_.clear();
     for (std::size_t r : order_) mine_.push_back(static_cast<double>(values[r]));
-    processes_.exchange(mine_, to_, from_, theirs_);
+    all_to_all(processes_, mine_, to_, from_, theirs_);
     values.assign(theirs_.begin(), theirs_.end());
   }
 
@@ -86,7 +86,7 @@ class Delivery {
   std::vector<double> mine_, theirs_;           // one column on its way
 };
 
-// The kept rows of a process's own agents, whoever has read them.
+// The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
              RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
   Delivery delivery(keep, agents, count, team);
@@ -213,12 +213,12 @@ Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
   Processes& processes = team.processes();
   std::vector<std::string> files, header;
   Encoding encoding;
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside);
   });
-  from_the_first(processes, files);
-  from_the_first(processes, header);
-  together(processes, [&] { encoding = begin_encoding(files, header, o); });
+  broadcast(processes, files);
+  broadcast(processes, header);
+  on_all_ranks(processes, [&] { encoding = begin_encoding(files, header, o); });
   Tables tables =
       read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
   return build_frame(std::move(tables), std::move(encoding), o, team, order);
@@ -235,7 +235,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
   Encoding& encoding = frame.encoding = std::move(begun);
   RowAgents agents;
-  together(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
+  on_all_ranks(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
   std::vector<char> keep(tables.rows, 1);
   Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
   const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
@@ -246,7 +246,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
     deliver(tables, features, target, agents, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o.seed, order, frame);
-  frame.all_rows = added_up(processes, frame.rows);
+  frame.all_rows = sum(processes, frame.rows);
   AgentRows agent_rows;
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.starts[i * kFolds]);
@@ -254,7 +254,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
   if (!o.weights.empty())
-    together(processes, [&] {
+    on_all_ranks(processes, [&] {
       frame.theta =
           read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
                        o.channels, frame.agents, frame.files[0]);

@@ -11,25 +11,25 @@
 #include "affpcl/data/csv.h"
 #include "affpcl/data/csv_table.h"
 #include "affpcl/math/sum_tree.h"
-#include "affpcl/table/collectives.h"
+#include "affpcl/runtime/collectives.h"
 
 namespace affpcl {
 namespace {
 
 bool is_text(const Column& c) { return c.type == Column::Type::kText; }
 
-enum class How { kFirstReadsAll, kFiles, kParts };
+enum class How { kRankZero, kFiles, kParts };
 
-How how_to_share(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
-  if (!beside.empty()) return How::kFirstReadsAll;
+How how_to_read(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
+  if (!beside.empty()) return How::kRankZero;
   if (files.size() > 1) return How::kFiles;
   std::error_code error;
   return std::filesystem::is_regular_file(files[0], error) && is_csv(files[0])
              ? How::kParts
-             : How::kFirstReadsAll;
+             : How::kRankZero;
 }
 
-// Of a process that reads nothing.
+// The tables of a rank that reads nothing.
 Tables no_rows_of(const std::vector<std::string>& files, const std::vector<std::string>& header,
                   const TableOptions& options) {
   Tables tables;
@@ -43,10 +43,10 @@ Tables no_rows_of(const std::vector<std::string>& files, const std::vector<std::
 }
 
 // The levels of a column of texts, in the order in which they appear in the whole table.
-void share_levels(Column& c, Processes& processes) {
+void gather_levels(Column& c, Processes& processes) {
   std::vector<std::string> all;
   std::unordered_map<std::string, std::int32_t> code;
-  for (std::vector<std::string>& theirs : everybodys(processes, c.levels))
+  for (std::vector<std::string>& theirs : all_gather(processes, c.levels))
     for (std::string& level : theirs)
       if (code.emplace(level, static_cast<std::int32_t>(all.size())).second)
         all.push_back(std::move(level));
@@ -62,7 +62,7 @@ void share_levels(Column& c, Processes& processes) {
 CsvPart own_part(const std::string& path, Processes& processes) {
   std::array<double, 3> whole{};  // where rows begin and end, and the first one's line
   char separator = ',';
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     try {
       CsvReader reader(path);
       separator = reader.separator();
@@ -73,20 +73,19 @@ CsvPart own_part(const std::string& path, Processes& processes) {
       throw BadInput(fmt::format("rank {}: {}", processes.rank(), e.marked()));
     }
   });
-  processes.spread(whole);
+  broadcast(processes, whole);
   const auto begin = static_cast<std::int64_t>(whole[0]);
   const std::int64_t bytes = static_cast<std::int64_t>(whole[1]) - begin;
   const Leaves mine = share_of(bytes, processes.rank(), processes.count());
   CsvPassage passage;
-  together(processes,
+  on_all_ranks(processes,
            [&] { passage = csv_passage(path, separator, begin + mine.first, begin + mine.last); });
-  // Everybody's passages, one after another, up to the own one.
+  // The passages of all ranks, one after another, up to that of this rank.
   constexpr std::size_t kNumbers = kCsvStates + 1;
-  const auto ranks = static_cast<std::size_t>(processes.count());
-  std::vector<double> numbers, all(ranks * kNumbers);
+  std::vector<double> numbers;
   for (CsvState s : passage.leaves) numbers.push_back(static_cast<double>(s));
   numbers.push_back(static_cast<double>(passage.lines));
-  processes.share(numbers, std::vector<std::size_t>(ranks, kNumbers), all);
+  const std::vector<double> all = all_gather(processes, numbers);
   auto state = static_cast<std::size_t>(CsvState::kRecord);
   auto line = static_cast<std::int64_t>(whole[2]);
   for (std::size_t r = 0; r < static_cast<std::size_t>(processes.rank()); ++r) {
@@ -102,51 +101,51 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes) {
   if (processes.count() == 1) return read_tables(files, beside, options);
-  auto how = static_cast<double>(processes.first() ? how_to_share(files, beside) : How{});
-  processes.spread({&how, 1});
+  const How here = processes.first() ? how_to_read(files, beside) : How{};
+  const auto how = static_cast<How>(broadcast(processes, static_cast<std::int64_t>(here)));
   TablesShare share;
-  if (static_cast<How>(how) == How::kFiles) {
+  if (how == How::kFiles) {
     const Leaves run =
         share_of(static_cast<std::int64_t>(files.size()), processes.rank(), processes.count());
     share.first = static_cast<std::size_t>(run.first);
     share.last = static_cast<std::size_t>(run.last);
-  } else if (static_cast<How>(how) == How::kParts) {
+  } else if (how == How::kParts) {
     share.part = own_part(files[0], processes);
   } else if (!processes.first()) {
     share.last = 0;
   }
   Tables tables;
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     tables = share.first < share.last ? read_tables(files, beside, options, share)
                                       : no_rows_of(files, header, options);
   });
-  if (added_up(processes, tables.rows) == 0) throw BadInput(no_rows(files[0]));
+  if (sum(processes, tables.rows) == 0) throw BadInput(no_rows(files[0]));
 
   std::vector<double> counts;
   for (const Column& c : tables.columns) counts.push_back(is_text(c) ? 1 : 0);
-  add_up(processes, counts);
+  sum(processes, counts);
   TableOptions again;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     Column& column = tables.columns[c];
     if (counts[c] == 0 || is_text(column)) continue;
-    if (share.part) {  // what its numbers look like is in the file alone
+    if (share.part) {  // only the file has its numbers as they were written
       again.columns.push_back(column.name);
     } else {
       make_text(column);
     }
   }
   again.text = again.columns;
-  together(processes, [&] {
+  on_all_ranks(processes, [&] {
     if (again.columns.empty()) return;
     for (Column& c : read_tables(files, {}, again, share).columns)
       *tables.find(c.name) = std::move(c);
   });
   counts.clear();
   for (Column& c : tables.columns) {
-    if (is_text(c)) share_levels(c, processes);
+    if (is_text(c)) gather_levels(c, processes);
     counts.push_back(static_cast<double>(c.missing));
   }
-  add_up(processes, counts);
+  sum(processes, counts);
   for (std::size_t c = 0; c < counts.size(); ++c)
     tables.columns[c].missing = static_cast<std::int64_t>(counts[c]);
   return tables;

@@ -1,5 +1,4 @@
-// One table that several processes read together: each reads some of the files, or of one CSV file
-// a range of bytes.
+// One table that several ranks read: each reads some of the files, or a byte range of one CSV file.
 #pragma once
 
 #include <string>
@@ -10,15 +9,15 @@
 
 namespace affpcl {
 
-// The rows of this process: all processes' rows, in the order of the ranks, are the table that one
-// alone would read. Columns have the types and levels of that table, and Column::missing counts its
-// blanks. `header` is that of `files` and `beside`. Other formats than CSV, in one file, are read
-// by the first process.
+// The rows of this rank. The rows of all ranks, in the order of the ranks, are the table that a
+// process alone would read. Columns have the types and levels of that table, and Column::missing
+// counts its blanks. `header` is that of `files` and `beside`. Rank 0 alone reads a single file of
+// another format than CSV.
 Tables read_shared(const std::vector<std::string>& files, const std::vector<std::string>& header,
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes);
 
-// Where the part of this process lies when all of them share a CSV file.
+// The byte range of this rank where all ranks read one CSV file.
 CsvPart own_part(const std::string& path, Processes& processes);
 
 }  // namespace affpcl

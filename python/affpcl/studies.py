@@ -162,9 +162,9 @@ class Replicate:
         """The mean squared error after every round so far."""
         return self._replicate.curve(method)
 
-    def save(self) -> tuple[int, list[list[float]]]:
+    def save(self) -> tuple[int, list[tuple[str, list[float]]]]:
         """All that it takes to go on from here."""
         return self._replicate.save()
 
-    def load(self, state: tuple[int, list[list[float]]]) -> None:
+    def load(self, state: tuple[int, list[tuple[str, list[float]]]]) -> None:
         self._replicate.load(state)

@@ -467,12 +467,18 @@ class Replicate {
   Numbers curve(const std::string& method) {
     return to_numpy(std::vector<double>(replica_.run->finish()[at(method)].curve));
   }
-  std::pair<std::int64_t, std::vector<std::vector<double>>> save() {
+  using State = std::pair<std::int64_t, std::vector<std::pair<std::string, std::vector<double>>>>;
+  State save() {
     RunState state = replica_.run->save();
-    return {state.step, std::move(state.numbers)};
+    State saved{state.step, {}};
+    for (RunState::Field& f : state.fields)
+      saved.second.emplace_back(std::move(f.name), std::move(f.numbers));
+    return saved;
   }
-  void load(const std::pair<std::int64_t, std::vector<std::vector<double>>>& state) {
-    replica_.run->load({state.first, state.second});
+  void load(const State& saved) {
+    RunState state{saved.first, {}};
+    for (const auto& [name, numbers] : saved.second) state.fields.push_back({name, numbers});
+    replica_.run->load(state);
   }
 
  private:

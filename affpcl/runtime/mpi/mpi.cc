@@ -10,7 +10,7 @@
 namespace affpcl {
 namespace {
 
-constexpr std::size_t kMost = std::size_t{1} << 27;  // numbers of one message: counts are ints
+constexpr std::size_t kLargest = std::size_t{1} << 30;  // bytes of one message: counts are ints
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
@@ -30,37 +30,36 @@ class Mpi final : public Processes {
   int count() const override { return count_; }
   Traffic traffic() const override { return traffic_; }
 
-  void share(std::span<const double> mine, std::span<const std::size_t> counts,
-             std::span<double> all) override {
+  void all_gather(ConstBytes mine, Counts counts, Bytes all) override {
     const Clock clock(*this);
+    sent(mine.size() * static_cast<std::size_t>(count_ - 1));
+    if (all.size() > kLargest) return all_gather_large(mine, counts, all);
     sizes_.resize(counts.size());
     starts_.resize(counts.size());
     for (std::size_t r = 0, start = 0; r < counts.size(); start += counts[r++]) {
       sizes_[r] = as_int(counts[r]);
       starts_[r] = as_int(start);
     }
-    MPI_Allgatherv(mine.data(), as_int(mine.size()), MPI_DOUBLE, all.data(), sizes_.data(),
-                   starts_.data(), MPI_DOUBLE, MPI_COMM_WORLD);
-    sent(mine.size() * static_cast<std::size_t>(count_ - 1));
+    MPI_Allgatherv(mine.data(), as_int(mine.size()), MPI_BYTE, all.data(), sizes_.data(),
+                   starts_.data(), MPI_BYTE, MPI_COMM_WORLD);
   }
 
-  void exchange(std::span<const double> mine, std::span<const std::size_t> to,
-                std::span<const std::size_t> from, std::span<double> all) override {
+  void all_to_all(ConstBytes mine, Counts to, Counts from, Bytes all) override {
     const Clock clock(*this);
     std::vector<MPI_Request> under_way;
-    const auto each = [&](std::span<double> numbers, std::span<const std::size_t> counts, auto f) {
+    const auto each = [&](Bytes bytes, Counts counts, auto f) {
       std::size_t start = 0;
       for (int r = 0; r < count_; ++r) {
         const std::size_t size = counts[static_cast<std::size_t>(r)];
-        in_pieces(numbers.subspan(start, size), [&](double* p, int n) {
+        in_pieces(bytes.subspan(start, size), [&](std::byte* p, int n) {
           under_way.emplace_back();
-          f(p, n, MPI_DOUBLE, r, 0, MPI_COMM_WORLD, &under_way.back());
+          f(p, n, MPI_BYTE, r, 0, MPI_COMM_WORLD, &under_way.back());
         });
         start += size;
       }
     };
     each(all, from, MPI_Irecv);
-    each({const_cast<double*>(mine.data()), mine.size()}, to, MPI_Isend);
+    each({const_cast<std::byte*>(mine.data()), mine.size()}, to, MPI_Isend);
     MPI_Waitall(as_int(under_way.size()), under_way.data(), MPI_STATUSES_IGNORE);
     sent(mine.size() - to[static_cast<std::size_t>(rank_)]);
   }
@@ -72,21 +71,20 @@ class Mpi final : public Processes {
     return found != 0;
   }
 
-  void spread(std::span<double> numbers) override {
+  void broadcast(Bytes bytes) override {
     const Clock clock(*this);
-    in_pieces(numbers, [](double* p, int n) { MPI_Bcast(p, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); });
-    if (first()) sent(numbers.size() * static_cast<std::size_t>(count_ - 1));
+    broadcast_from(0, bytes);
+    if (first()) sent(bytes.size() * static_cast<std::size_t>(count_ - 1));
   }
 
-  void to_first(std::span<const double> mine,
-                FunctionRef<void(std::span<const double>)> take) override {
+  void gather(ConstBytes mine, FunctionRef<void(ConstBytes)> take) override {
     const Clock clock(*this);
     if (!first()) {
       send_size(mine.size());
-      return send({const_cast<double*>(mine.data()), mine.size()}, 0);
+      return send({const_cast<std::byte*>(mine.data()), mine.size()}, 0);
     }
     take(mine);
-    std::vector<double> theirs;
+    std::vector<std::byte> theirs;
     for (int r = 1; r < count_; ++r) {
       theirs.resize(receive_size(r));
       receive(theirs, r);
@@ -94,14 +92,14 @@ class Mpi final : public Processes {
     }
   }
 
-  void from_first(std::span<double> mine, FunctionRef<void(std::span<double>)> fill) override {
+  void scatter(Bytes mine, FunctionRef<void(Bytes)> fill) override {
     const Clock clock(*this);
     if (!first()) {
       send_size(mine.size());
       return receive(mine, 0);
     }
     fill(mine);
-    std::vector<double> theirs;
+    std::vector<std::byte> theirs;
     for (int r = 1; r < count_; ++r) {
       theirs.resize(receive_size(r));
       fill(theirs);
@@ -125,22 +123,34 @@ class Mpi final : public Processes {
     std::chrono::steady_clock::time_point start_;
   };
 
-  void sent(std::size_t numbers) {
-    traffic_.bytes += static_cast<std::int64_t>(numbers * sizeof(double));
-  }
+  void sent(std::size_t bytes) { traffic_.bytes += static_cast<std::int64_t>(bytes); }
   template <class F>
-  static void in_pieces(std::span<double> numbers, F f) {
-    for (std::size_t at = 0; at < numbers.size(); at += kMost)
-      f(numbers.data() + at, as_int(std::min(kMost, numbers.size() - at)));
+  static void in_pieces(Bytes bytes, F f) {
+    for (std::size_t at = 0; at < bytes.size(); at += kLargest)
+      f(bytes.data() + at, as_int(std::min(kLargest, bytes.size() - at)));
   }
-  void send(std::span<double> numbers, int to) {
-    in_pieces(numbers,
-              [&](double* p, int n) { MPI_Send(p, n, MPI_DOUBLE, to, 0, MPI_COMM_WORLD); });
-    sent(numbers.size());
+  static void broadcast_from(int rank, Bytes bytes) {
+    in_pieces(bytes,
+              [&](std::byte* p, int n) { MPI_Bcast(p, n, MPI_BYTE, rank, MPI_COMM_WORLD); });
   }
-  static void receive(std::span<double> numbers, int from) {
-    in_pieces(numbers, [&](double* p, int n) {
-      MPI_Recv(p, n, MPI_DOUBLE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  // MPI_Allgatherv takes starts as ints, so every rank broadcasts its bytes in turn.
+  void all_gather_large(ConstBytes mine, Counts counts, Bytes all) const {
+    std::size_t start = 0;
+    for (int r = 0; r < count_; ++r) {
+      const Bytes theirs = all.subspan(start, counts[static_cast<std::size_t>(r)]);
+      if (r == rank_) std::copy(mine.begin(), mine.end(), theirs.begin());
+      broadcast_from(r, theirs);
+      start += theirs.size();
+    }
+  }
+  void send(Bytes bytes, int to) {
+    in_pieces(bytes,
+              [&](std::byte* p, int n) { MPI_Send(p, n, MPI_BYTE, to, 0, MPI_COMM_WORLD); });
+    sent(bytes.size());
+  }
+  static void receive(Bytes bytes, int from) {
+    in_pieces(bytes, [&](std::byte* p, int n) {
+      MPI_Recv(p, n, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     });
   }
   static void send_size(std::size_t size) {

@@ -1,5 +1,5 @@
-// Processes that an MPI launcher started. In a library of its own (CMake: affpcl::mpi), so that
-// programs without it need no MPI.
+// The ranks that an MPI launcher started. A library of its own (CMake: affpcl::mpi), so that other
+// programs need no MPI.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 
 namespace affpcl {
 
-// Starts MPI; its end stops it. One at a time, from the main thread, which makes all calls.
+// Starts MPI; its destructor stops MPI. At most one exists at a time. The main thread makes all
+// calls.
 std::unique_ptr<Processes> mpi_processes();
 
-int mpi_processes_here();  // of them, those on this machine
+int mpi_processes_here();  // ranks on this machine
 
-void mpi_abort(int code);  // ends all processes of the job, this one too
+void mpi_abort(int code);  // ends all ranks of the job
 
 }  // namespace affpcl
