@@ -49,7 +49,7 @@ struct MethodResult {
   std::vector<AgentResult> agents;
   std::vector<Curve> curves;
   std::vector<ErrorResult> errors;
-  std::vector<double> solution;  // [agents][unknowns], mean over replicates; where agents have names
+  std::vector<double> solution;  // [agents][unknowns], mean over replicates; if agents have names
   std::vector<std::string> columns;
   Alarm alarm;
   std::int64_t sent = 0;   // numbers per agent and round, each way
