@@ -4,6 +4,7 @@
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace affpcl {
@@ -385,6 +386,20 @@ void Likelihood::mean(std::span<const double> psi, const double* eta, double* ou
     for (std::size_t k = 0; k < classes_; ++k) out[k] = f.edges(static_cast<double>(k), *eta).p;
   } else {
     *out = with_family(family_, psi, [&](const auto& f) { return f.mean(*eta); });
+  }
+}
+
+double Likelihood::variance(std::span<const double> psi, double mean) const {
+  switch (family_) {
+    case Family::kGaussian: return std::exp(psi[0]);
+    case Family::kT: {
+      const double nu = std::exp(psi[1]);
+      return nu > 2 ? std::exp(psi[0]) * nu / (nu - 2) : std::numeric_limits<double>::infinity();
+    }
+    case Family::kPoisson: return mean;
+    case Family::kNegativeBinomial: return mean + mean * mean / std::exp(psi[0]);
+    case Family::kGamma: return mean * mean / std::exp(psi[0]);
+    default: return mean * (1 - mean);
   }
 }
 

@@ -60,6 +60,7 @@ class Likelihood {
                   const double* H, const double* a, double* out) const;
   // The expected target of one row, or the probabilities of its classes.
   void mean(std::span<const double> psi, const double* eta, double* out) const;
+  double variance(std::span<const double> psi, double mean) const;  // of a number at this mean
   // -2 log-likelihood of one row beyond that of a model that fits it exactly; of classes -log p.
   double loss(std::span<const double> psi, double y, double trials, const double* mean) const;
 

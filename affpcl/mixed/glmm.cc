@@ -16,6 +16,8 @@ constexpr double kNothing = 1e-7;           // a variance below this part of the
 constexpr double kLargestExtra = 12;        // |psi|: beyond it the limit is reached
 constexpr std::size_t kMostEntries = 325;   // of a full D: 25 random effects
 constexpr std::size_t kPairs = 20;          // steps that the quasi-Newton metric keeps
+constexpr std::size_t kRecent = 10;         // steps that together gain less than this end the climb
+constexpr double kRidge = 1e-3;
 constexpr int kFullTrial = 6;               // rounds after which a hopeless full D is given up
 
 void add_to_diagonal(double number, MatrixSpan A) {
@@ -196,7 +198,12 @@ class Ascent {
       remember(here, next);
       here = std::move(next);
       still = gain <= 1e-13 * (1 + std::abs(here.value)) ? still + 1 : 0;
-      converged = still >= 3;
+      // Along a flat ridge the numbers may wander without end at the same evidence.
+      gains_.push_back(gain);
+      double recent = 0;
+      for (std::size_t k = gains_.size() - std::min(kRecent, gains_.size()); k < gains_.size(); ++k)
+        recent += gains_[k];
+      converged = still >= 3 || (gains_.size() >= kRecent && recent < kRidge);
       if (form_.full() && round > kFullTrial && here.value + 10 * kFullTrial * gain < needed) break;
     }
     return result(here, round, converged && here.found);
@@ -362,6 +369,7 @@ class Ascent {
   const EvidenceSums* sums_ = nullptr;
   Positive centre_, spread_, extra_;
   std::deque<Pair> pairs_;
+  Vector gains_;
   int left_ = 0;
 };
 
