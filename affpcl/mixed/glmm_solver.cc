@@ -168,7 +168,7 @@ class GlmmFit final : public FoldFit {
     return std::make_unique<GlmmAgent>(frame_, all_, agent);
   }
 
-  void describe(Model& model, Team&) const override {
+  void describe(Model& model, Team& team) const override {
     const Glmm& best = all_.learnt.best;
     const std::size_t d = frame_.d, m = all_.likelihood.predictors(), p = m * d;
     const std::size_t c = all_.learnt.random.size();
@@ -196,7 +196,11 @@ class GlmmFit final : public FoldFit {
     // Numbers were standardised: N log sd less, and the noise in units of the target.
     model.log_likelihood = best.log_likelihood;
     if (frame_.encoding.numeric()) {
-      model.log_likelihood -= static_cast<double>(frame_.all_rows) * std::log(sd);
+      AgentSum weights(1, frame_.agents.size(), team);
+      model.log_likelihood -= std::log(sd) * *weights([&](std::size_t i, double* out) {
+        for (std::size_t r = frame_.begin(i, 0); r < frame_.begin(i + 1, 0); ++r)
+          *out += frame_.row_weight.empty() ? 1 : frame_.row_weight[r];
+      });
       model.psi[0] += 2 * std::log(sd);
       for (ChannelModel& channel : model.channels) channel.centre.s2 = std::exp(model.psi[0]);
     }
