@@ -193,6 +193,9 @@ class Model:
     def solver(self) -> str: ...
 
     @property
+    def family(self) -> str: ...
+
+    @property
     def method(self) -> str: ...
 
     @property
