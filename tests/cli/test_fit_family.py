@@ -103,7 +103,7 @@ def test_zeros_and_ones_are_binomial(tables):
     model, summary = fitted(tables, "bit", "--target", "bit")
     assert model["family"]["name"] == "binomial"
     assert model["classes"] == ["0", "1"]
-    assert any("--family gaussian keeps least squares" in note for note in summary["notes"])
+    assert any("family = gaussian keeps least squares" in note for note in summary["notes"])
     text, _ = fitted(tables, "answer", "--target", "answer")
     assert text["channels"] == model["channels"]
 
@@ -115,7 +115,7 @@ def test_gaussian_keeps_least_squares(tables):
 
 def test_counts_get_a_hint(tables):
     _, summary = fitted(tables, "hint", "--target", "count")
-    assert any("--family poisson" in note for note in summary["notes"])
+    assert any("family = poisson" in note for note in summary["notes"])
 
 
 def test_a_row_weight_is_a_repeated_row(tables):
