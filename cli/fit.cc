@@ -107,6 +107,7 @@ void print_result(const FitResult& r, const Style& style) {
              m.encoding.dim() - 1,
              values     ? "temporal differences"
              : classify ? fmt::format("{} classes", m.encoding.classes.size())
+             : m.encoding.generalised() ? fmt::format("{} family", to_text(m.encoding.family))
                         : "regression",
              m.encoding.predicted(),
              exact ? "random-effects covariance: " + spreads(m) : "in one pass by " + m.method);
@@ -126,7 +127,7 @@ void print_result(const FitResult& r, const Style& style) {
   };
   line(measure_name(m.encoding), r.loss);
   if (classify) line("accuracy", r.accuracy);
-  if (!classify && !values) line("R^2", r.r2);
+  if (m.encoding.numeric() && !values) line("R^2", r.r2);
   std::vector<std::size_t> order(r.agents.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -145,7 +146,7 @@ void print_result(const FitResult& r, const Style& style) {
 struct FitVerb {
   FitOptions fit;
   TableQuestions table;
-  std::string out, solver = "exact";
+  std::string out, solver = "exact", offset_scale = "link";
   std::vector<std::string> values;
   TdLog::Config td;
   std::int64_t seed = 1;
@@ -166,9 +167,11 @@ void add_log(Verb& verb, TdLog::Config& td) {
 
 // The option --NAME of a parameter of the fit; `type` is how the help writes its value.
 void add_param(Verb& verb, std::string_view name, Target to, const std::string& type) {
+  std::string option = fmt::format("--{}", name);
+  std::replace(option.begin(), option.end(), '_', '-');
   for (const Param& p : FitOptions::params().table())
     if (p.name == name)
-      verb.option(fmt::format("--{}", name), std::move(to), type, std::string(p.doc),
+      verb.option(option, std::move(to), type, std::string(p.doc),
                   {.choices = {p.choices.begin(), p.choices.end()},
                    .lo = p.allowed.lo,
                    .hi = p.allowed.hi});
@@ -180,6 +183,19 @@ void add_solver(Verb& verb, FitVerb& o) {
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
   add_param(verb, "time", &o.table.frame.time, "COLUMN");
   verb.flag("--no-score", &o.no_score, "only the model, without cross-validation");
+}
+
+void add_family(Verb& verb, FitVerb& o) {
+  FrameOptions& frame = o.table.frame;
+  frame.family = o.fit.frame.family;
+  add_param(verb, "family", &frame.family, "FAMILY");
+  add_param(verb, "row_weight", &frame.row_weight, "COLUMN");
+  add_param(verb, "trials", &frame.trials, "COLUMN");
+  add_param(verb, "offset", &frame.offset, "COLUMN");
+  add_param(verb, "offset_scale", &o.offset_scale, "link|response");
+  verb.option("--common", &frame.common, "A,B",
+              "columns whose effect is the same for all agents: no random effect",
+              {.commas = true});
 }
 
 void add_output(Verb& verb, FitVerb& o) {
@@ -209,6 +225,7 @@ std::map<std::string, Value> method_values(const std::vector<std::string>& texts
 FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   FitOptions options = o.fit;
   options.frame = o.table.options(static_cast<std::uint64_t>(o.seed));
+  if (o.offset_scale == "response") options.frame.offset_scale = OffsetScale::kResponse;
   const FrameOptions& frame = options.frame;
   if (o.table.task == "td") {
     take_log(options.td.emplace(o.td), frame);
@@ -292,6 +309,7 @@ Verb fit_verb(const std::string& command_line) {
               "instead of a target: outcomes of which each agent has its own weighted sum",
               {.commas = true});
   add_param(verb, "weights", &frame.weights, "FILE.csv");
+  add_family(verb, *o);
   add_log(verb, o->td);
   add_solver(verb, *o);
   add_output(verb, *o);

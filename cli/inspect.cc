@@ -23,6 +23,9 @@ std::string channel_name(const Model& m, std::size_t c) {
   const Encoding& e = m.encoding;
   if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
   if (e.classes.empty()) return e.target;
+  if (e.family == Family::kOrdinal) return e.target;
+  if (e.family == Family::kMultinomial)
+    return fmt::format("{} = {} against {}", e.target, e.classes[c + 1], e.classes[0]);
   return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
 }
 
@@ -35,18 +38,32 @@ std::vector<double> spread_of(const ChannelModel& channel) {
   return spread;
 }
 
+// What a generalised model says of its fit.
+void print_family(const Model& m) {
+  const auto k = static_cast<double>(m.parameters);
+  fmt::print("family {}: log-likelihood {:.4f}, AIC {:.2f}, BIC {:.2f} ({} parameters){}{}\n",
+             to_text(m.encoding.family), m.log_likelihood, 2 * k - 2 * m.log_likelihood,
+             k * std::log(static_cast<double>(m.rows)) - 2 * m.log_likelihood, m.parameters,
+             m.channels[0].singular ? "; singular: a random effect does not vary" : "",
+             m.channels[0].converged ? "" : "; did not converge");
+}
+
 void print_model(const Model& m, const AgentModel* only) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
   fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
              m.agents.size(), m.rows, names.size() - 1);
   fmt::print("made by affpcl {}: {}\n", m.version, m.command);
+  if (e.generalised()) print_family(m);
   std::size_t width = 9;
   for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
     const bool exact = m.solver == SolverKind::kExact;
-    fmt::print("{}: noise {}, {}", channel_name(m, c), number(std::sqrt(channel.centre.s2)),
+    fmt::print("{}: {}{}", channel_name(m, c),
+               e.numeric() || !e.generalised()
+                   ? fmt::format("noise {}, ", number(std::sqrt(channel.centre.s2)))
+                   : "",
                exact ? fmt::format("random-effects covariance {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
@@ -64,7 +81,9 @@ void print_model(const Model& m, const AgentModel* only) {
       fmt::print("\n");
     }
   }
-  fmt::print("coefficients are of standardised columns, in units of the target\n");
+  fmt::print("coefficients are of standardised columns, {}\n",
+             e.numeric() || !e.generalised() ? "in units of the target"
+                                             : "on the scale of the linear predictor");
   if (only != nullptr) return;
   // How far an agent is from the centre: standard deviations of its predictions over average rows.
   width = 5;

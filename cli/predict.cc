@@ -56,11 +56,20 @@ void refuse_output(const Options& o) {
   refuse_unwritable(o.out);
 }
 
-Json as_json(const Predictions& p, bool classify) {
+// What the loss of numbers is called.
+const char* loss_name(const Encoding& e) {
+  return e.numeric() ? "mse" : e.family == Family::kBinomial ? "log_loss" : "deviance";
+}
+
+Json as_json(const Predictions& p, const Encoding& e) {
+  const bool classify = !e.classes.empty();
   Json score;
   if (p.scored > 0 && classify)
     score = {{"rows", p.scored}, {"log_loss", p.loss}, {"accuracy", p.accuracy}};
-  if (p.scored > 0 && !classify) score = {{"rows", p.scored}, {"mse", p.loss}, {"r2", p.r2}};
+  if (p.scored > 0 && !classify) {
+    score = {{"rows", p.scored}, {loss_name(e), p.loss}};
+    if (e.numeric()) score["r2"] = p.r2;
+  }
   return {{"rows", p.rows},
           {"unseen_agents", p.unseen},
           {"unseen_rows", p.unseen_rows},
@@ -68,13 +77,17 @@ Json as_json(const Predictions& p, bool classify) {
           {"score", std::move(score)}};
 }
 
-void print_text(const Predictions& p, bool classify, const std::string& out) {
+void print_text(const Predictions& p, const Encoding& e, const std::string& out) {
+  const bool classify = !e.classes.empty();
   std::FILE* const to = out.empty() ? stderr : stdout;  // rows alone go where rows go
   for (const std::string& note : notes_of(p)) fmt::print(to, "note: {}\n", note);
   if (p.scored > 0 && classify)
     fmt::print(to, "log loss {:.4g}, accuracy {:.4g} on {} rows with a target\n", p.loss,
                p.accuracy, p.scored);
-  if (p.scored > 0 && !classify)
+  if (p.scored > 0 && !classify && !e.numeric())
+    fmt::print(to, "{} {:.4g} on {} rows with a target\n",
+               e.family == Family::kBinomial ? "log loss" : "deviance", p.loss, p.scored);
+  if (p.scored > 0 && !classify && e.numeric())
     fmt::print(to, "mean squared error {:.4g}, R^2 {:.4g} on {} rows with a target\n", p.loss, p.r2,
                p.scored);
   if (!out.empty()) fmt::print("{} predictions in {}\n", p.rows, out);
@@ -84,16 +97,15 @@ int predict_rows(const Options& o) {
   refuse_output(o);
   const Model model = read_model(o.model);
   const Predictions p = predict(model, data_files(o.data), o.beside);
-  const bool classify = !model.encoding.classes.empty();
   if (o.out.empty()) {
     std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);
   } else {
     write_file(o.out, p.csv);
   }
   if (o.json) {
-    fmt::print("{}\n", print_json(as_json(p, classify), {.indent = 1}));
+    fmt::print("{}\n", print_json(as_json(p, model.encoding), {.indent = 1}));
   } else if (!o.quiet) {
-    print_text(p, classify, o.out);
+    print_text(p, model.encoding, o.out);
   }
   return kOk;
 }

@@ -30,6 +30,18 @@ void refuse_weights(const FrameOptions& o) {
                        : "`weights` needs `channels`, the columns that are weighed");
 }
 
+// A stream has linear models of numbers and of class indicators only.
+FrameOptions frame_options(const FitOptions& o) {
+  FrameOptions frame = o.frame;
+  if (o.solver != SolverKind::kStream && !o.td) return frame;
+  if (frame.family == "auto") frame.family = "gaussian";
+  if (frame.family != "gaussian" || !frame.row_weight.empty() || !frame.offset.empty() ||
+      !frame.trials.empty() || !frame.common.empty())
+    throw BadInput(
+        "`family`, `row_weight`, `offset`, `trials` and `common` belong to `solver exact`");
+  return frame;
+}
+
 std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
   if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
@@ -79,7 +91,7 @@ FitResult fit(const FitOptions& options) {
   refuse_weights(options.frame);
   const std::unique_ptr<Solver> solver = make_solver(options);
   const std::unique_ptr<Team> team = make_team(options, solver->parallel());
-  return solve(*solver, solver->read(options.frame, *team), options, *team);
+  return solve(*solver, solver->read(frame_options(options), *team), options, *team);
 }
 
 FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
@@ -87,7 +99,7 @@ FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
   const std::unique_ptr<Solver> solver = make_solver(options);
   const std::unique_ptr<Team> team = make_team(options, solver->parallel());
   return solve(*solver,
-               build_frame(std::move(tables), std::move(encoding), options.frame, *team,
+               build_frame(std::move(tables), std::move(encoding), frame_options(options), *team,
                            solver->row_order()),
                options, *team);
 }

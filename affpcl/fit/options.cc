@@ -16,6 +16,16 @@ const Params<FrameOptions>& frame_params() {
       {"missing", &FrameOptions::missing,
        "missing values: an error, filled with the column's mean, or their rows dropped"},
       {"task", &FrameOptions::task, "auto: a string target is a class"},
+      {"family", &FrameOptions::family,
+       "the target's distribution: gaussian, t, binomial, multinomial, poisson, negative-binomial, "
+       "gamma or ordinal; auto: binomial for two classes and for 0/1, else gaussian"},
+      {"row_weight", &FrameOptions::row_weight, "a column of weights of the rows"},
+      {"trials", &FrameOptions::trials,
+       "binomial: a column of numbers of trials; the target counts successes"},
+      {"offset", &FrameOptions::offset, "a column that is added to the linear predictor"},
+      {"offset_scale", &FrameOptions::offset_scale,
+       "the offset's scale: that of the linear predictor (link), or means and probabilities "
+       "(response)"},
       {"seed", &FrameOptions::seed, "seed of the split into folds", at_least(0)},
       {"time", &FrameOptions::time,
        "stream solver: the column that orders an agent's rows; by default their order in the "

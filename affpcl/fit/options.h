@@ -16,7 +16,7 @@
 namespace affpcl {
 
 struct FitOptions {
-  FrameOptions frame = {.paths = {}, .target = {}, .agent = {}};
+  FrameOptions frame = {.paths = {}, .target = {}, .agent = {}, .family = "auto"};
   int threads = 0;                 // 0: as many as the machine has
   Processes* processes = nullptr;  // that share the agents; nullptr: this one
   const std::atomic<bool>* stop = nullptr;
@@ -35,6 +35,10 @@ struct FitOptions {
 template <>
 struct EnumNames<Missing> {
   static constexpr std::array<std::string_view, 3> all = {"error", "mean", "drop"};
+};
+template <>
+struct EnumNames<OffsetScale> {
+  static constexpr std::array<std::string_view, 2> all = {"link", "response"};
 };
 template <>
 struct EnumNames<Task> {

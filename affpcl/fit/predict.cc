@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 
@@ -12,6 +13,7 @@
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/tables.h"
+#include "affpcl/mixed/glmm_solver.h"
 
 namespace affpcl {
 namespace {
@@ -52,7 +54,9 @@ void put_field(std::string& out, std::string_view field, char separator) {
 
 }  // namespace
 
-RowPredictor::RowPredictor(const Model& model) : model_(model) {
+RowPredictor::RowPredictor(const Model& model)
+    : model_(model),
+      likelihood_(model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2)) {
   mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
   for (const AgentModel& a : model.agents) {
     agents_[a.name] = &a;
@@ -91,6 +95,11 @@ const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const 
   return agent == nullptr ? mean_weights_ : agent->weights;
 }
 
+double RowPredictor::loss(double y, double trials, double mean) const {
+  const double means[] = {model_.encoding.family == Family::kBinomial ? 1 - mean : mean, mean};
+  return likelihood_.loss(model_.psi, y, trials, means);
+}
+
 const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
   return agent == nullptr ? model_.channels[c].centre : agent->channels[c];
 }
@@ -103,13 +112,37 @@ std::vector<double> RowPredictor::channels(const AgentModel* agent,
   return all;
 }
 
-double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x) const {
+std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vector<double>& x,
+                                       double offset) const {
+  std::vector<double> eta = channels(agent, x), variances;
+  for (std::size_t c = 0; c < eta.size(); ++c) {
+    if (!model_.encoding.offset.empty()) eta[c] += linked(model_.encoding, offset);
+    LinearModel own = channel(agent, c);
+    own.s2 = 0;
+    variances.push_back(variance(own, x));
+  }
+  return expected_mean(likelihood_, model_.psi, eta, variances);
+}
+
+double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
+                            double offset) const {
+  if (model_.encoding.generalised()) return mean(agent, x, offset).back();
   if (model_.channels.size() == 1) return inner(channel(agent, 0).x, x);
   return inner(weights(agent), channels(agent, x));
 }
 
-RowPredictor::Interval RowPredictor::interval(const AgentModel* agent,
-                                              const std::vector<double>& x) const {
+RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std::vector<double>& x,
+                                              double offset) const {
+  if (model_.encoding.generalised()) {
+    // The target's variance at the mean, and that of the linear predictor by the mean's slope.
+    const double y = number(agent, x, offset);
+    LinearModel own = channel(agent, 0);
+    own.s2 = 0;
+    const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
+    const double slope = trials ? y * (1 - y) : log ? y : 1;
+    const double total = likelihood_.variance(model_.psi, y) + slope * slope * variance(own, x);
+    return {y, normal_limit((1 - kConfidence) / 2) * std::sqrt(total)};
+  }
   std::vector<double> deviations;
   for (std::size_t c = 0; c < model_.channels.size(); ++c)
     deviations.push_back(std::sqrt(variance(channel(agent, c), x)));
@@ -120,7 +153,9 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent,
 }
 
 std::vector<double> RowPredictor::probabilities(const AgentModel* agent,
-                                                const std::vector<double>& x) const {
+                                                const std::vector<double>& x,
+                                                double offset) const {
+  if (model_.encoding.generalised()) return mean(agent, x, offset);
   return class_probabilities(channels(agent, x), model_.encoding.classes.size());
 }
 
@@ -208,6 +243,9 @@ class Predictor {
     std::string agent = e_.agent_column;
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
+    if (!e_.offset.empty()) need(e_.offset, needed.number);
+    const bool trials = !e_.trials.empty() && has(e_.trials);
+    if (trials) need(e_.trials, needed.number);
     const std::vector<std::string> targets =
         e_.outcomes.empty() ? std::vector{e_.target} : e_.outcomes;
     const bool scored = std::all_of(targets.begin(), targets.end(), has);
@@ -218,6 +256,8 @@ class Predictor {
     for (const std::string& name : targets)
       if (scored) targets_.push_back(tables_.find(name));
     agent_ = agent.empty() ? nullptr : tables_.find(agent);
+    offset_ = e_.offset.empty() ? nullptr : tables_.find(e_.offset);
+    trials_ = trials ? tables_.find(e_.trials) : nullptr;
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
   }
 
@@ -242,6 +282,11 @@ class Predictor {
     out_.csv += fmt::format(
         "{}\n", e_.classes.empty() ? fmt::join(kPredicted, std::string_view(&separator_, 1))
                                    : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
+    if (e_.classes.empty() || !e_.generalised()) return;
+    out_.csv.pop_back();
+    for (const std::string& name : e_.classes)
+      out_.csv += separator_, put_field(out_.csv, "probability_" + name, separator_);
+    out_.csv += '\n';
   }
 
   void finish() {
@@ -271,14 +316,22 @@ class Predictor {
       ++out_.blank;
       out_.csv += separator_;
       if (e_.classes.empty()) out_.csv += separator_;
+      if (!e_.classes.empty() && e_.generalised()) out_.csv.append(e_.classes.size(), separator_);
       return;
     }
     out_.filled += missing;
     if (e_.classes.empty()) {
-      put_number(r, rows_.weights(known), rows_.interval(known, x_));
+      put_number(r, rows_.weights(known), rows_.interval(known, x_, offset(r)));
     } else {
-      put_class(r, rows_.probabilities(known, x_));
+      put_class(r, rows_.probabilities(known, x_, offset(r)));
     }
+  }
+
+  double offset(std::size_t r) const {
+    if (offset_ == nullptr) return 0;
+    const double v = offset_->numbers[r];
+    if (!std::isfinite(linked(e_, v))) tables_.refuse(r, e_.offset, fmt::to_string(v), "is no offset");
+    return v;
   }
 
   // Of one row, as RowPredictor::encode wants it.
@@ -296,21 +349,26 @@ class Predictor {
                   RowPredictor::Interval interval) {
     const auto [y, half] = interval;
     out_.csv += fmt::format("{}{}", y, separator_);
-    out_.csv += std::isnan(half) ? std::string(1, separator_)
-                                 : fmt::format("{}{}{}", y - half, separator_, y + half);
+    const double least = e_.numeric() ? -std::numeric_limits<double>::infinity() : 0;
+    out_.csv += std::isnan(half)
+                    ? std::string(1, separator_)
+                    : fmt::format("{}{}{}", std::max(y - half, least), separator_, y + half);
     double truth = targets_.empty() ? std::nan("") : 0;
     for (std::size_t k = 0; k < targets_.size(); ++k)
       truth += parse_number(text(*targets_[k], r)).value_or(std::nan("")) *
                (weights.empty() ? 1 : weights[k]);
     if (std::isnan(truth)) return;
     score_.n += 1, score_.y1 += truth, score_.y2 += truth * truth;
-    score_.loss += (truth - y) * (truth - y);
+    score_.loss += e_.numeric() ? (truth - y) * (truth - y)
+                                : rows_.loss(truth, trials_ == nullptr ? 1 : trials_->numbers[r], y);
   }
 
   void put_class(std::size_t r, const std::vector<double>& p) {
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     put_field(out_.csv, e_.classes[top], separator_);
     fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[top]);
+    for (std::size_t c = 0; c < p.size() && e_.generalised(); ++c)
+      fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[c]);
     const std::string_view truth = targets_.empty() ? "" : text(*targets_[0], r);
     if (truth.empty()) return;
     // Numbers that are classes are the same however they are written.
@@ -330,6 +388,7 @@ class Predictor {
   Tables tables_;
   std::vector<const Column*> sources_;
   std::vector<const Column*> targets_;    // the target, or the outcomes; empty: not in the data
+  const Column *offset_ = nullptr, *trials_ = nullptr;
   const Column* agent_ = nullptr;         // null: one agent a file,
   std::vector<std::string> file_agents_;  // called so
   bool name_agents_ = false;              // in a column of the output

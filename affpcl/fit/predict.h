@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
+#include "affpcl/mixed/family.h"
 #include "affpcl/table/model.h"
 
 namespace affpcl {
@@ -31,22 +32,31 @@ class RowPredictor {
   struct Interval {
     double y, half;
   };
-  double number(const AgentModel* agent, const std::vector<double>& x) const;
-  Interval interval(const AgentModel* agent, const std::vector<double>& x) const;
-  std::vector<double> probabilities(const AgentModel* agent, const std::vector<double>& x) const;
+  // offset: of a generalised model, as its column has it.
+  double number(const AgentModel* agent, const std::vector<double>& x, double offset = 0) const;
+  Interval interval(const AgentModel* agent, const std::vector<double>& x, double offset = 0) const;
+  std::vector<double> probabilities(const AgentModel* agent, const std::vector<double>& x,
+                                    double offset = 0) const;
   const std::vector<double>& weights(const AgentModel* agent) const;  // of outcomes
+  // Of a generalised model's number: deviance, or log loss a trial.
+  double loss(double y, double trials, double mean) const;
 
  private:
   const LinearModel& channel(const AgentModel* agent, std::size_t c) const;
   std::vector<double> channels(const AgentModel* agent, const std::vector<double>& x) const;
+  // The mean, or the probabilities of classes, with the linear predictors integrated out.
+  std::vector<double> mean(const AgentModel* agent, const std::vector<double>& x,
+                           double offset) const;
   const Model& model_;
+  Likelihood likelihood_;
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::vector<double> mean_weights_;
 };
 
 struct Predictions {
   // Rows of CSV as they came, of other formats their agent, with prediction, prediction_lo,
-  // prediction_hi (of classes: prediction, probability).
+  // prediction_hi (of classes: prediction, probability, and of a generalised model
+  // probability_<class> for each).
   std::string csv;
   std::int64_t rows = 0;
   std::int64_t unseen_rows = 0, filled = 0, blank = 0, new_texts = 0;

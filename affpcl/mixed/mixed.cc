@@ -268,6 +268,7 @@ class MixedFit final : public FoldFit {
 }  // namespace
 
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
+  if (frame.encoding.generalised()) return generalised_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "affpcl/mixed/decomposition.h"
+#include "affpcl/mixed/glmm_solver.h"
 #include "affpcl/mixed/options.h"
 #include "affpcl/table/folds.h"
 
@@ -19,6 +20,7 @@ class MixedSolver final : public FoldedSolver {
  private:
   MixedOptions options_;
   std::vector<Variances> found_;  // in all rows, by channel
+  GlmmSolver generalised_;        // instead, where the family is no linear model's
 };
 
 }  // namespace affpcl

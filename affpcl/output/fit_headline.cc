@@ -8,7 +8,8 @@ namespace affpcl {
 
 const char* measure_name(const Encoding& encoding) {
   if (encoding.values) return "squared TD error";
-  return encoding.classes.empty() ? "mean squared error" : "log loss";
+  if (!encoding.classes.empty() || encoding.family == Family::kBinomial) return "log loss";
+  return encoding.numeric() ? "mean squared error" : "deviance";
 }
 
 const char* scored_rows(SolverKind solver) {

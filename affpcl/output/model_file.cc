@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/family.h"
 #include "affpcl/output/fit_headline.h"
 #include "affpcl/output/fit_json-inl.h"
 #include "affpcl/version.h"
@@ -35,6 +37,22 @@ Json to_json(const LinearModel& m, std::size_t d) {
   if (!std::isnan(m.s2)) j["s2"] = m.s2;
   if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
   return j;
+}
+
+Json family_json(const Model& model) {
+  const Encoding& e = model.encoding;
+  Json family{{"name", to_text(e.family)},
+              {"psi", model.psi},
+              {"log_likelihood", model.log_likelihood},
+              {"parameters", model.parameters},
+              {"common", e.common}};
+  if (!e.row_weight.empty()) family["row_weight"] = e.row_weight;
+  if (!e.trials.empty()) family["trials"] = e.trials;
+  if (!e.offset.empty()) {
+    family["offset"] = e.offset;
+    family["offset_scale"] = e.offset_scale == OffsetScale::kLink ? "link" : "response";
+  }
+  return family;
 }
 
 Json to_json(const Losses& l) {
@@ -95,6 +113,26 @@ class Reader {
   const std::string& path_;
 };
 
+// What a generalised model has beside a linear one.
+void read_family(const Reader& r, const Json& at, Model& model) {
+  Encoding& e = model.encoding;
+  const std::optional<Family> family = family_named(r.get<std::string>(at, "name"));
+  if (!family) r.damaged("family");
+  e.family = *family;
+  model.psi = r.get<std::vector<double>>(at, "psi");
+  model.log_likelihood = r.get<double>(at, "log_likelihood");
+  model.parameters = r.get<std::size_t>(at, "parameters");
+  e.common = r.get<std::vector<std::string>>(at, "common");
+  const auto column = [&](const char* key, std::string& to) {
+    if (at.contains(key)) to = r.get<std::string>(at, key);
+  };
+  column("row_weight", e.row_weight), column("trials", e.trials), column("offset", e.offset);
+  if (at.contains("offset_scale") && r.get<std::string>(at, "offset_scale") == "response")
+    e.offset_scale = OffsetScale::kResponse;
+  if (model.psi.size() != Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).extras())
+    r.damaged("psi");
+}
+
 Json whole_json(const std::string& text, const std::string& path) {
   try {
     return parse_json(text);
@@ -150,6 +188,9 @@ std::string model_json(const Model& model) {
                         {"pooled", c.pooled},
                         {"centre", to_json(c.centre, d)}});
   }
+  if (e.generalised())
+    for (std::size_t c = 0; c < model.channels.size(); ++c)
+      channels[c]["singular"] = model.channels[c].singular;
   for (const AgentModel& a : model.agents) {
     Json own = Json::array();
     for (const LinearModel& m : a.channels) own.push_back(to_json(m, d));
@@ -160,7 +201,7 @@ std::string model_json(const Model& model) {
                       {"alone", a.independent}});
     if (!a.weights.empty()) agents.back()["weights"] = a.weights;
   }
-  const Json all{
+  Json all{
       {"format", kFormat},
       {"version", kModelVersion},
       {"about",
@@ -187,6 +228,7 @@ std::string model_json(const Model& model) {
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
       {"agents", std::move(agents)}};
+  if (e.generalised()) all["family"] = family_json(model);
   return pretty(all);
 }
 
@@ -219,6 +261,7 @@ Model parse_model(const std::string& text, const std::string& path) {
   e.classes = r.get<std::vector<std::string>>(json, "classes");
   if (e.classes.size() == 1) r.damaged("classes");
   e.outcomes = r.get<std::vector<std::string>>(json, "outcomes");
+  if (json.contains("family")) read_family(r, json["family"], model);
   e.values = r.get<std::string>(json, "task") == "td";
   const std::string solver = r.get<std::string>(json, "solver");
   model.solver = solver == "stream" ? SolverKind::kStream : SolverKind::kExact;
@@ -260,6 +303,7 @@ Model parse_model(const std::string& text, const std::string& path) {
       channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
                                r.get<double>(t, "bic")});
     channel.converged = r.get<bool>(c, "converged");
+    if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");
     channel.D.assign(d * d, 0.0);
     if (channel.covariance == Covariance::kFull) {
@@ -327,14 +371,18 @@ std::string fit_summary_json(const FitResult& result) {
           {{"agent", a.name}, {"rows", a.rows}, {"given", to_text(a.kind)}, {"score", nullptr}});
     return pretty(all);
   }
-  const char* const measure = model.encoding.values ? "td_error" : classify ? "log_loss" : "mse";
+  const bool log_loss = classify || model.encoding.family == Family::kBinomial;
+  const char* const measure = model.encoding.values      ? "td_error"
+                              : log_loss                 ? "log_loss"
+                              : model.encoding.numeric() ? "mse"
+                                                         : "deviance";
   Json score{{"measure", measure},
              {"how", model.solver == SolverKind::kStream
                          ? "every row predicted before it is learnt from"
                          : fmt::format("{}-fold cross-validation within agents", kFolds)}};
   score[measure] = to_json(result.loss);
   if (classify) score["accuracy"] = to_json(result.accuracy);
-  if (!classify && !model.encoding.values) score["r2"] = to_json(result.r2);
+  if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   all["score"] = std::move(score);
   all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};

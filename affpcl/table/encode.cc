@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "affpcl/base/error.h"
@@ -23,6 +24,14 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// Columns that belong to rows and are no features.
+std::vector<std::string> beside_features(const FrameOptions& o) {
+  std::vector<std::string> names;
+  for (const std::string* name : {&o.row_weight, &o.trials, &o.offset})
+    if (!name->empty()) names.push_back(*name);
+  return names;
 }
 
 std::vector<std::string> outcomes(const FrameOptions& o) {
@@ -196,6 +205,15 @@ std::vector<std::string> Encoding::names() const {
   return all;
 }
 
+bool Encoding::is_common(std::size_t coefficient) const {
+  std::size_t at = 1;
+  for (const Source& s : sources) {
+    if (coefficient >= at && coefficient < at + s.width()) return has(common, s.name);
+    at += s.width();
+  }
+  return false;
+}
+
 std::string Encoding::predicted() const {
   if (outcomes.empty()) return target;
   std::string text;
@@ -209,6 +227,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   encoding.missing = o.missing;
   encoding.target = o.target;
   encoding.outcomes = o.channels;
+  encoding.row_weight = o.row_weight, encoding.trials = o.trials, encoding.offset = o.offset;
+  encoding.offset_scale = o.offset_scale, encoding.common = o.common;
   const auto check = [&](const std::string& name) {
     if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
   };
@@ -224,6 +244,18 @@ Encoding begin_encoding(const std::vector<std::string>& files,
       throw BadInput(fmt::format("`channels` names '{}' twice", name));
   }
   if (!o.time.empty()) check(o.time);
+  for (const std::string& name : beside_features(o)) {
+    check(name);
+    if (has(predicted, name) || name == encoding.agent_column)
+      throw BadInput(fmt::format("column '{}' is {} and cannot be a weight, offset or number of "
+                                 "trials too",
+                                 name, has(predicted, name) ? "the target" : "the agent"));
+  }
+  for (const std::string& name : o.common) {
+    check(name);
+    if (has(predicted, name) || name == encoding.agent_column || has(beside_features(o), name))
+      throw BadInput(fmt::format("`common` names '{}', which is no feature", name));
+  }
   if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
     throw BadInput(fmt::format("`time` names '{}', which is {}", o.time,
                                has(predicted, o.time) ? "what is predicted" : "the agent"));
@@ -248,23 +280,113 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
   if (o.features.empty() && o.exclude.empty()) return needed;
   for (const std::string& name : header) {
-    const bool always = has(outcomes(o), name) || name == encoding.agent_column || name == o.time;
+    const bool always = has(outcomes(o), name) || name == encoding.agent_column ||
+                        name == o.time || has(beside_features(o), name);
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
     if (always || feature) needed.columns.push_back(name);
   }
   return needed;
 }
 
+namespace {
+
+// What the values of a numeric target are, over all processes.
+struct Values01 {
+  bool zero_one = false;  // 0 and 1, both of them
+  bool counts = false;    // whole numbers from 0 on
+};
+Values01 look_at(const Column& c, Processes& processes) {
+  std::vector<double> found(4);  // 0, 1, other whole numbers, what is none
+  for (double v : c.numbers)
+    if (!std::isnan(v)) ++found[v == 0 ? 0 : v == 1 ? 1 : v > 0 && v == std::floor(v) ? 2 : 3];
+  sum(processes, found);
+  return {found[0] > 0 && found[1] > 0 && found[2] + found[3] == 0,
+          found[3] == 0 && found[2] > 0};
+}
+
+// The family that the options ask for; nullopt: to be chosen by the target.
+std::optional<Family> wanted_family(const FrameOptions& o) {
+  if (o.family == "auto") return std::nullopt;
+  const std::optional<Family> family = family_named(o.family);
+  if (!family)
+    throw BadInput(fmt::format("`family {}` is not one of auto, {}", o.family, family_names()));
+  if (*family != Family::kGaussian && !o.channels.empty())
+    throw BadInput("`channels` needs `family gaussian`: outcomes are weighed as numbers");
+  if (!o.trials.empty() && *family != Family::kBinomial)
+    throw BadInput("`trials` needs `family binomial`");
+  return family;
+}
+
+bool wants_classes(const FrameOptions& o, std::optional<Family> family, const Tables& tables,
+                   Processes& processes) {
+  if (!o.channels.empty() || !o.trials.empty()) return false;
+  if (family && has_classes(*family)) return true;
+  if (family && *family != Family::kGaussian) return false;
+  const Column& c = *tables.find(o.target);
+  if (o.task == Task::kClassify || (o.task == Task::kAuto && is_text(c))) return true;
+  return !family && o.task == Task::kAuto && look_at(c, processes).zero_one;
+}
+
+// The family of classes, and whether it goes with them.
+Family family_of_classes(const FrameOptions& o, std::optional<Family> family, std::size_t classes,
+                         bool text, std::vector<std::string>& notes) {
+  if (family == Family::kBinomial && classes != 2)
+    throw BadInput(fmt::format("the target '{}' has {} classes; `family multinomial` takes more "
+                               "than two",
+                               o.target, classes));
+  if (family == Family::kOrdinal && classes < 3)
+    throw BadInput(fmt::format("the target '{}' has two classes, which is `family binomial`",
+                               o.target));
+  if (family) return *family == Family::kMultinomial && classes == 2 ? Family::kBinomial : *family;
+  if (classes > 2) {
+    notes.push_back(fmt::format(
+        "'{}' has {} classes: least squares on their indicators; `family multinomial` fits their "
+        "probabilities",
+        o.target, classes));
+    return Family::kGaussian;
+  }
+  notes.push_back(fmt::format("'{}' has two values{}: a binomial family (`family gaussian` keeps "
+                              "least squares)",
+                              o.target, text ? "" : ", 0 and 1"));
+  return Family::kBinomial;
+}
+
+// Numbers that a family cannot have are refused.
+void refuse_numbers(const Tables& tables, const Column& c, Family family, const FrameOptions& o,
+                    Processes& processes) {
+  const Column* const trials = o.trials.empty() ? nullptr : tables.find(o.trials);
+  on_all_ranks(processes, [&] {
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      const double v = c.numbers[r];
+      if (std::isnan(v)) continue;
+      const bool whole = v >= 0 && v == std::floor(v);
+      const char* what = nullptr;
+      if ((family == Family::kPoisson || family == Family::kNegativeBinomial) && !whole)
+        what = "is no count, which has to be a whole number from 0 on";
+      if (family == Family::kGamma && !(v > 0)) what = "is not above 0, as `family gamma` needs";
+      if (trials != nullptr && (!whole || !(trials->numbers[r] >= v) || trials->numbers[r] < 1))
+        what = "is no number of successes: a whole number from 0 to that of the trials";
+      if (what != nullptr) tables.refuse(r, c.name, fmt::to_string(v), what);
+    }
+  });
+}
+
+}  // namespace
+
 Target encode_target(const Tables& tables, const FrameOptions& o, Processes& processes,
                      Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes) {
   Target target{.names = outcomes(o), .numbers = {}, .classes = {}};
-  const bool classify =
-      o.channels.empty() &&
-      (o.task == Task::kClassify || (o.task == Task::kAuto && is_text(*tables.find(o.target))));
+  const std::optional<Family> family = wanted_family(o);
+  const bool classify = wants_classes(o, family, tables, processes);
+  encoding.family = family.value_or(o.trials.empty() ? Family::kGaussian : Family::kBinomial);
   std::size_t without = 0;
   for (const std::string& name : target.names) {
     const Column& c = *tables.find(name);
     if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
+    if (!classify && encoding.family != Family::kGaussian) {
+      refuse_text(tables, c, processes, fmt::format("`family {}` needs", to_text(encoding.family)));
+      refuse_numbers(tables, c, encoding.family, o, processes);
+    }
     if (o.task == Task::kRegress) refuse_text(tables, c, processes, "`task regress` needs");
     if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
     on_all_ranks(processes, [&] {
@@ -282,8 +404,20 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
   without = sum(processes, without);
   if (without > 0)
     notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
-  if (classify)
-    target.classes = encode_classes(tables, *tables.find(o.target), processes, keep, encoding);
+  if (classify) {
+    const Column& c = *tables.find(o.target);
+    target.classes = encode_classes(tables, c, processes, keep, encoding);
+    encoding.family = family_of_classes(o, family, encoding.classes.size(), is_text(c), notes);
+    if (encoding.family == Family::kGaussian && encoding.generalised())
+      throw BadInput(
+          "classes by least squares have no `row_weight`, `offset` or `common`; `family binomial` "
+          "or `family multinomial` has");
+  } else if (!family && o.channels.empty() && o.trials.empty() &&
+             look_at(*tables.find(o.target), processes).counts) {
+    notes.push_back(fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
+                                "`family poisson` fits them",
+                                o.target));
+  }
   return target;
 }
 
@@ -291,7 +425,9 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
                                      const Encoding& encoding) {
   std::vector<Column*> features;
   for (Column& c : tables.columns) {
-    if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time) continue;
+    if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time ||
+        has(beside_features(o), c.name))
+      continue;
     if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
     refuse_slip(tables, c, processes);
     if (is_text(c) && c.levels.size() > kMostLevels)

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "affpcl/table/family.h"
+
 namespace affpcl {
 
 class Processes;
@@ -22,6 +24,7 @@ inline constexpr std::size_t kMostClasses = 100;  // of a target
 
 enum class Missing { kError, kMean, kDrop };
 enum class Task { kAuto, kRegress, kClassify };
+enum class OffsetScale { kLink, kResponse };  // of the linear predictor, or of the mean
 
 // A column of the table that models use: one number, or one 0/1 number for every level but the
 // first.
@@ -40,9 +43,23 @@ struct Encoding {
   std::vector<std::string> classes;   // empty: regression
   std::vector<std::string> outcomes;  // columns that every agent weighs in its own way
   bool values = false;                // predictions are values of states, which no column holds
+  // Gaussian with classes: least squares on one indicator per class.
+  Family family = Family::kGaussian;
+  std::string row_weight, trials, offset;  // columns; empty: none
+  OffsetScale offset_scale = OffsetScale::kLink;
+  std::vector<std::string> common;  // columns without a random effect
 
   std::size_t dim() const;                 // 1 (the intercept) and all widths
   std::vector<std::string> names() const;  // of the coefficients: intercept, age, colour=red
+  // The model is a generalised linear mixed model, not the linear one with its closed forms.
+  bool generalised() const {
+    return family != Family::kGaussian || !row_weight.empty() || !offset.empty() || !common.empty();
+  }
+  // The target is a number with additive errors: it is standardised, and losses are squared errors.
+  bool numeric() const {
+    return classes.empty() && (family == Family::kGaussian || family == Family::kT);
+  }
+  bool is_common(std::size_t coefficient) const;  // 0: the intercept
   const char* task() const {
     return values ? "td" : classes.empty() ? "regression" : "classification";
   }
@@ -51,6 +68,8 @@ struct Encoding {
   // Two classes need one channel (1: the second), more need one each.
   std::size_t channels() const {
     if (!outcomes.empty()) return outcomes.size();
+    if (family == Family::kMultinomial) return classes.size() - 1;
+    if (generalised()) return 1;
     return classes.size() <= 2 ? 1 : classes.size();
   }
 };
@@ -64,6 +83,10 @@ struct FrameOptions {
   std::vector<std::string> features = {}, exclude = {};
   Missing missing = Missing::kError;
   Task task = Task::kAuto;
+  std::string family = "gaussian";  // or another, or auto: binomial for two classes
+  std::string row_weight = {}, trials = {}, offset = {};
+  OffsetScale offset_scale = OffsetScale::kLink;
+  std::vector<std::string> common = {};
   std::uint64_t seed = 1;
   std::string time = {};  // rows come in the order of this column, which is no feature
 };

@@ -88,13 +88,16 @@ class Delivery {
 
 // The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
-             RowAgents& agents, std::vector<char>& keep, std::size_t count, Team& team) {
+             const Encoding& e, RowAgents& agents, std::vector<char>& keep, std::size_t count,
+             Team& team) {
   Delivery delivery(keep, agents, count, team);
   for (Column* c : features)
     c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
   for (std::size_t c = 0; c < target.numbers.size(); ++c)
     delivery(tables.find(target.names[c])->numbers);
   if (target.numbers.empty()) delivery(target.classes);
+  for (const std::string* name : {&e.row_weight, &e.trials, &e.offset})
+    if (!name->empty()) delivery(tables.find(*name)->numbers);
   delivery(agents.of_row);
   tables.rows = delivery.rows();
   keep.assign(tables.rows, 1);
@@ -184,6 +187,17 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
   frame.channels = classify ? frame.encoding.channels() : target.numbers.size();
   if (classify)
     for (std::size_t r : rows) frame.classes.push_back(target.classes[r]);
+  if (frame.encoding.generalised() && !frame.encoding.numeric()) {
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      frame.Y.push_back(classify ? frame.classes[k] : (*target.numbers[0])[rows[k]]);
+    std::vector<double> copy = frame.Y;
+    if (!standardise(copy, 1, by_agent, team)[0].varies() && frame.encoding.trials.empty())
+      throw BadInput(fmt::format("{}: the target '{}' is the same in every row; there is nothing "
+                                 "to learn",
+                                 frame.files[0], target.names[0]));
+    frame.y_mean = {0}, frame.y_sd = {1};
+    return;
+  }
   frame.Y.resize(frame.channels * rows.size());
   for (std::size_t c = 0; c < frame.channels; ++c) {
     double* const y = frame.Y.data() + c * rows.size();
@@ -205,7 +219,54 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
   }
 }
 
+// Weights are at least 0, numbers of trials at least 1, and offsets have a linear predictor.
+void refuse_row_columns(const Tables& tables, const Encoding& e, Processes& processes) {
+  const auto check = [&](const std::string& name, auto bad, const char* what) {
+    if (name.empty()) return;
+    const Column& c = *tables.find(name);
+    on_all_ranks(processes, [&] {
+      for (std::size_t r = 0; r < tables.rows; ++r)
+        if (c.type == Column::Type::kText || bad(c.numbers[r]))
+          tables.refuse(r, name,
+                        c.type == Column::Type::kText ? "" : fmt::to_string(c.numbers[r]), what);
+    });
+  };
+  check(e.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
+        "is no weight of a row: a number from 0 on");
+  check(e.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
+        "is no number of trials: a number from 1 on");
+  check(e.offset, [&](double v) { return !std::isfinite(linked(e, v)); },
+        "is no offset: a finite number, on the response scale a possible mean or probability");
+  if (!e.offset.empty() && (e.family == Family::kMultinomial))
+    throw BadInput("`offset` needs a family with one linear predictor; multinomial has several");
+}
+
+// The columns that belong to rows; an offset in units of the standardised target.
+void set_row_columns(const Tables& tables, const std::vector<std::size_t>& rows, Frame& frame) {
+  const Encoding& e = frame.encoding;
+  const auto take = [&](const std::string& name, std::vector<double>& to, auto value) {
+    if (name.empty()) return;
+    const std::vector<double>& numbers = tables.find(name)->numbers;
+    for (std::size_t r : rows) to.push_back(value(numbers[r]));
+  };
+  take(e.row_weight, frame.row_weight, [](double v) { return v; });
+  take(e.trials, frame.trials, [](double v) { return v; });
+  take(e.offset, frame.offset, [&](double v) { return linked(e, v) / frame.y_sd[0]; });
+}
+
 }  // namespace
+
+double linked(const Encoding& e, double offset) {
+  if (e.offset_scale == OffsetScale::kLink) return offset;
+  switch (e.family) {
+    case Family::kBinomial:
+    case Family::kOrdinal: return std::log(offset / (1 - offset));
+    case Family::kPoisson:
+    case Family::kNegativeBinomial:
+    case Family::kGamma: return std::log(offset);
+    default: return offset;
+  }
+}
 
 Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
 
@@ -240,10 +301,11 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
   const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
   strike_blanks(tables, features, o.missing, processes, keep, frame.notes);
+  refuse_row_columns(tables, encoding, processes);
 
   settle_agents(agents, keep, processes, frame);
   if (processes.count() > 1)
-    deliver(tables, features, target, agents, keep, frame.agents.size(), team);
+    deliver(tables, features, target, encoding, agents, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o.seed, order, frame);
   frame.all_rows = sum(processes, frame.rows);
@@ -253,6 +315,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   frame.X = encode_features(tables, features, rows, agent_rows, team, encoding, frame.notes);
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
+  set_row_columns(tables, rows, frame);
   if (!o.weights.empty())
     on_all_ranks(processes, [&] {
       frame.theta =

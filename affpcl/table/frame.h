@@ -39,6 +39,9 @@ struct Frame {
   std::vector<double> Y;              // [channels][rows], centred and scaled
   std::vector<double> y_mean, y_sd;   // by channel
   std::vector<std::int32_t> classes;  // by row, of a classification
+  // By row, where the table has them. Of a generalised model Y is [1][rows] as it is (a class by its
+  // place), and centred and scaled only where the target is numeric.
+  std::vector<double> row_weight, trials, offset;
   std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
 
   double y(std::size_t channel, std::size_t row) const {  // in units of the target
@@ -52,6 +55,9 @@ struct Frame {
   // X'X and so on of one channel, without one fold (-1: all rows).
   Moments moments(std::size_t channel, int without, Team& team) const;
 };
+
+// An offset of a row on the scale of the linear predictor.
+double linked(const Encoding& encoding, double offset);
 
 Frame build_frame(const FrameOptions& options);
 Frame build_frame(const FrameOptions& options, Team& team, RowOrder order = RowOrder::kInFolds);

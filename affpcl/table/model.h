@@ -64,6 +64,7 @@ struct ChannelModel {          // what all agents share
   LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
   std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
   bool converged = true;
+  bool singular = false;  // of a generalised model: some effect does not vary between agents
 };
 
 struct Model {
@@ -72,6 +73,11 @@ struct Model {
   Encoding encoding;
   // One per class or outcome. A stream has one for all outcomes, the weighted sum.
   std::vector<ChannelModel> channels;
+  // Of a generalised model: further parameters of its family (mixed/family.h), the log-likelihood
+  // with random effects integrated out, and how many numbers were estimated.
+  std::vector<double> psi;
+  double log_likelihood = 0;
+  std::size_t parameters = 0;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
   std::string command, version;

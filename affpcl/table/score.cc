@@ -130,7 +130,7 @@ void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& r
   if (classify) result.accuracy = scaled(right, 1 / rows);
   const double variance = y2 / rows - (y1 / rows) * (y1 / rows);
   const auto r2 = [&](double loss) { return 1 - loss / variance; };
-  if (!classify)
+  if (result.model.encoding.numeric())
     result.r2 = {r2(result.loss.chosen), r2(result.loss.personalised), r2(result.loss.independent),
                  r2(result.loss.pooled)};
   const double gain = result.loss.independent - result.loss.chosen;

@@ -9,7 +9,7 @@
 The engine is C++ (affpcl._core); docs/python.md is the guide.
 """
 from affpcl._core import Block, Key, Model, Sample, Shape, catalogue, instruction_set, normals, uniforms, version
-from affpcl.estimators import PersonalizedClassifier, PersonalizedRegressor
+from affpcl.estimators import PersonalizedClassifier, PersonalizedGLM, PersonalizedRegressor
 from affpcl.extend import Memory, Method, Problem, method, problem
 from affpcl.files import FileFit, fit, load_model
 from affpcl.studies import Replicate, Result, reproduce, run
@@ -18,7 +18,7 @@ from affpcl.tables import Table
 __version__ = version()
 
 __all__ = [
-    "Block", "FileFit", "Key", "Memory", "Method", "Model", "PersonalizedClassifier", "PersonalizedRegressor",
-    "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "catalogue", "fit",
+    "Block", "FileFit", "Key", "Memory", "Method", "Model", "PersonalizedClassifier", "PersonalizedGLM",
+    "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "catalogue", "fit",
     "instruction_set", "load_model", "method", "normals", "problem", "reproduce", "run", "uniforms",
 ]

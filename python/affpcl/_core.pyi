@@ -127,6 +127,45 @@ class FitOptions:
     def task(self, arg: str, /) -> None: ...
 
     @property
+    def family(self) -> str:
+        """
+        the target's distribution: gaussian, t, binomial, multinomial, poisson, negative-binomial, gamma or ordinal; auto: binomial for two classes and for 0/1, else gaussian
+        """
+
+    @family.setter
+    def family(self, arg: str, /) -> None: ...
+
+    @property
+    def row_weight(self) -> str:
+        """a column of weights of the rows"""
+
+    @row_weight.setter
+    def row_weight(self, arg: str, /) -> None: ...
+
+    @property
+    def trials(self) -> str:
+        """binomial: a column of numbers of trials; the target counts successes"""
+
+    @trials.setter
+    def trials(self, arg: str, /) -> None: ...
+
+    @property
+    def offset(self) -> str:
+        """a column that is added to the linear predictor"""
+
+    @offset.setter
+    def offset(self, arg: str, /) -> None: ...
+
+    @property
+    def offset_scale(self) -> str:
+        """
+        the offset's scale: that of the linear predictor (link), or means and probabilities (response)
+        """
+
+    @offset_scale.setter
+    def offset_scale(self, arg: str, /) -> None: ...
+
+    @property
     def seed(self) -> int:
         """seed of the split into folds"""
 
@@ -194,6 +233,9 @@ class Model:
 
     @property
     def method(self) -> str: ...
+
+    @property
+    def family(self) -> str: ...
 
     @property
     def rows(self) -> int: ...

@@ -61,6 +61,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"groups": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
     _task: ClassVar[str]
+    _families: ClassVar[tuple[str, ...]]
     _rows: tuple[Array, Array, Array | None]  # of partial_fit so far
 
     def __init__(
@@ -69,12 +70,14 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         solver: str = DEFAULT.solver,
         method: str = DEFAULT.method,
         method_values: dict[str, Any] | None = None,
+        family: str = DEFAULT.family,
         missing: str = DEFAULT.missing,
         score_gains: bool = DEFAULT.score,
         seed: int = DEFAULT.seed,
         threads: int = DEFAULT.threads,
     ) -> None:
         self.solver = solver
+        self.family = family
         self.method = method
         self.method_values = method_values
         self.missing = missing
@@ -94,6 +97,9 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         options.solver = self.solver
         options.method = self.method
         options.method_values = self.method_values or {}
+        if self.family not in (DEFAULT.family, *self._families):
+            raise ValueError(f"family={self.family!r} is not one of {', '.join((DEFAULT.family, *self._families))}")
+        options.family = self.family
         options.missing = self.missing
         options.score = self.score_gains
         options.seed = self.seed
@@ -183,7 +189,10 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str]) -> Any:
         """An estimator of a model that the command line or save wrote; it has no gains_."""
         model = _core.Model.read(os.fspath(path))
-        made = cls(solver=model.solver, method=model.method, missing=model.missing)
+        made = cls(missing=model.missing)
+        made.solver, made.method = model.solver, model.method
+        if model.family != "gaussian":
+            made.family = model.family
         if any(model.texts):
             raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds texts; "
                              "use affpcl.load_model and predict_files")
@@ -218,6 +227,7 @@ class PersonalizedRegressor(RegressorMixin, Personalized):  # type: ignore[misc]
     Parameters (defaults are the engine's):
       solver         "exact": all rows at once; "stream": one pass over the rows as they come
       method, method_values   of a stream: any of affpcl.catalogue()["methods"], and values of its parameters
+      family         the target's distribution: "gaussian" (the default), "t", "poisson", "negative-binomial" or "gamma"
       missing        blanks (NaN) in X: "error", "mean" or "drop"
       score_gains    whether cross-validation says what learning together gained
       seed           of the split into folds
@@ -228,6 +238,7 @@ class PersonalizedRegressor(RegressorMixin, Personalized):  # type: ignore[misc]
     """
 
     _task = "regress"
+    _families = ("gaussian", "t", "poisson", "negative-binomial", "gamma")
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedRegressor:
         options = self._options(y, groups)
@@ -259,14 +270,33 @@ class PersonalizedRegressor(RegressorMixin, Personalized):  # type: ignore[misc]
         return float(r2_score(y, self.predict(X, groups), sample_weight=sample_weight))
 
 
+class PersonalizedGLM(PersonalizedRegressor):
+    """One generalised linear model per group: counts ("poisson", "negative-binomial"), durations ("gamma"), or numbers with
+    outliers ("t"). Parameters and attributes are PersonalizedRegressor's; coefficients are on the scale of the linear
+    predictor, predictions are means."""
+
+    def __init__(
+        self,
+        *,
+        family: str = "poisson",
+        missing: str = DEFAULT.missing,
+        score_gains: bool = DEFAULT.score,
+        seed: int = DEFAULT.seed,
+        threads: int = DEFAULT.threads,
+    ) -> None:
+        super().__init__(family=family, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
+
+
 class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[misc]
-    """One linear classification per group: the classes' indicators are regressed, and probabilities made of them.
+    """One classification per group: a binomial mixed model of two classes; of more, the classes' indicators are regressed,
+    and probabilities made of them, unless family="multinomial" (or "ordinal").
 
     Parameters and attributes are PersonalizedRegressor's; with more than two classes coef_ is groups x classes x columns.
     """
 
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"groups": True}
     _task = "classify"
+    _families = ("gaussian", "binomial", "multinomial", "ordinal")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

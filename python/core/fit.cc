@@ -245,6 +245,7 @@ void bind_arrays(nb::class_<Model>& c) {
 void bind_names(nb::class_<Model>& c) {
   c.def_prop_ro("solver", [](const Model& m) { return std::string(to_text(m.solver)); })
       .def_prop_ro("method", [](const Model& m) { return m.method; })
+      .def_prop_ro("family", [](const Model& m) { return std::string(to_text(m.encoding.family)); })
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
                    [](const Model& m) {

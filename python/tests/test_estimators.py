@@ -197,3 +197,30 @@ def test_defaults_are_the_engines():
     given = PersonalizedRegressor().get_params()
     assert {k: given[k] for k in ("solver", "method", "missing", "seed", "threads")} == {
         k: getattr(engine, k) for k in ("solver", "method", "missing", "seed", "threads")}
+
+
+def test_glm_predicts_means_of_counts():
+    from affpcl import PersonalizedGLM
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 20)
+    X = rng.normal(size=(600, 2))
+    eta = 0.3 + rng.normal(size=30)[groups] * 0.8 + 0.5 * X[:, 0]
+    y = rng.poisson(np.exp(eta))
+    model = PersonalizedGLM(family="poisson", score_gains=False).fit(X, y, groups=groups)
+    mean = model.predict(X, groups=groups)
+    assert (mean > 0).all()
+    assert abs(mean.mean() - y.mean()) < 0.1 * y.mean()
+    assert model.model_.family == "poisson"
+    assert abs(model.central_coef_[0] - 0.5) < 0.15
+    with pytest.raises(ValueError, match="family='binomial' is not one of"):
+        PersonalizedGLM(family="binomial").fit(X, y, groups=groups)
+
+
+def test_two_classes_are_binomial():
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(20), 15)
+    X = rng.normal(size=(300, 1))
+    y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    model = PersonalizedClassifier(score_gains=False).fit(X, y, groups=groups)
+    assert model.model_.family == "binomial"
+    assert PersonalizedClassifier(family="gaussian", score_gains=False).fit(X, y, groups=groups).model_.family == "gaussian"

@@ -1,0 +1,31 @@
+// The exact solver of families other than gaussian: a generalised linear mixed model beside its
+// penalised baselines.
+#pragma once
+
+#include <memory>
+
+#include "affpcl/mixed/glmm.h"
+#include "affpcl/table/folds.h"
+
+namespace affpcl {
+
+struct GlmmSolverOptions {
+  double fold_tolerance = 1e-3;  // of the folds, which start from all rows
+};
+
+class GlmmSolver {
+ public:
+  // As FoldedSolver::learn.
+  std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team);
+
+ private:
+  GlmmSolverOptions options_;
+  Glmm found_;  // in all rows
+};
+
+// The mean of a row's target, or the probabilities of its classes, over normal linear predictors
+// [m] with these variances: Gauss-Hermite points; several predictors are taken as they are.
+Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
+                     std::span<const double> eta, std::span<const double> variances);
+
+}  // namespace affpcl

@@ -1,0 +1,140 @@
+#include "affpcl/mixed/glmm.h"
+
+#include <gtest/gtest.h>
+
+#include "affpcl/mixed/glmm_world_test.h"
+
+namespace affpcl {
+namespace {
+
+GlmmLearnt learn(const GlmmWorld& world, GlmmOptions options = {}) {
+  const auto team = serial_team();
+  if (options.laplace.random.empty())
+    for (std::size_t j = 0; j < world.d; ++j) options.laplace.random.push_back(j);
+  return fit_glmm(world.table, world.likelihood(), options, *team);
+}
+
+class EveryFamilysModel : public testing::TestWithParam<Family> {};
+
+// 150 agents with 30 rows. An estimated standard deviation of a random effect has a standard error
+// of .05 to .1 here (larger still for classes); limits of 4 of them raise a false alarm in one run
+// of ten thousand.
+TEST_P(EveryFamilysModel, FindsTheStandardDeviationsOfRandomEffects) {
+  GlmmWorld world{.family = GetParam(), .agents = 150, .rows = 30};
+  world.make();
+  const GlmmLearnt learnt = learn(world, {.scalar = false, .full = false});
+  EXPECT_TRUE(learnt.best.converged);
+  EXPECT_LT(learnt.best.rounds, 40);
+  EXPECT_FALSE(learnt.best.singular);
+  for (std::size_t j = 0; j < learnt.best.D.rows(); ++j)
+    EXPECT_NEAR(std::sqrt(learnt.best.D(j, j)), world.sd[j % 2], 0.3) << j;
+  for (std::size_t j = 0; j < learnt.best.point.centre.size(); ++j) {
+    const double se = std::sqrt(learnt.best.centre_cov(j, j));
+    EXPECT_LT(se, 0.2);
+    EXPECT_NEAR(learnt.best.point.centre[j], j % 2 == 0 ? world.intercept : 0.4, 4.5 * se) << j;
+  }
+}
+
+TEST_P(EveryFamilysModel, EndsWhereTheSlopeIsZero) {
+  GlmmWorld world{.family = GetParam(), .agents = 40, .rows = 15};
+  world.make();
+  const GlmmLearnt learnt = learn(world, {.centre_precision = 0, .scalar = false});
+  const auto team = serial_team();
+  const Likelihood likelihood = world.likelihood();
+  for (const Glmm& model : learnt.tried) {
+    Laplace laplace(world.table, likelihood, {.random = {0, 1}}, *team);
+    const EvidenceSums sums = laplace(model.point, true);
+    EXPECT_NEAR(sums.value, model.log_likelihood, 1e-8);
+    if (model.covariance == Covariance::kFull && model.bic > learnt.best.bic) continue;  // given up
+    EXPECT_TRUE(model.converged);
+    for (double v : sums.centre) EXPECT_NEAR(v, 0, 1e-4);
+    for (double v : sums.psi) EXPECT_NEAR(v, 0, 1e-4);
+    for (std::size_t j = 0; j < model.D.rows(); ++j) {
+      if (model.D(j, j) > 0) {
+        EXPECT_NEAR(sums.D_slope(j, j) * model.D(j, j), 0, 1e-4);
+      } else {
+        EXPECT_LE(sums.D_slope(j, j), 1e-6);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryFamilysModel,
+                         testing::Values(Family::kGaussian, Family::kT, Family::kBinomial,
+                                         Family::kMultinomial, Family::kPoisson,
+                                         Family::kNegativeBinomial, Family::kGamma,
+                                         Family::kOrdinal),
+                         [](const auto& i) {
+                           std::string name = to_text(i.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Glmm, NoVarianceIsReachedAndReported) {
+  GlmmWorld world{.agents = 60, .rows = 20, .sd = {0.8, 0.0}, .seed = 2};
+  world.make();
+  const GlmmLearnt learnt = learn(world, {.scalar = false, .full = false});
+  EXPECT_TRUE(learnt.best.converged);
+  EXPECT_EQ(learnt.best.D(1, 1), 0);
+  EXPECT_TRUE(learnt.best.singular);
+  EXPECT_GT(learnt.best.D(0, 0), 0.2);
+}
+
+TEST(Glmm, AgentsOfOneClassDoNotTakeOverTheCentre) {
+  GlmmWorld world{.agents = 40, .rows = 20, .sd = {0.5, 0.2}, .intercept = -2};
+  world.make();
+  const double before = learn(world).best.point.centre[0];
+  for (std::size_t r = 0; r < 3 * world.rows; ++r) world.y[r] = 0;  // three agents without a yes
+  const GlmmLearnt learnt = learn(world);
+  EXPECT_NEAR(learnt.best.point.centre[0], before, 0.4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Posterior own = glmm_posterior(learnt, i);
+    EXPECT_LT(own.x[0], learnt.best.point.centre[0]);
+    EXPECT_GT(own.x[0], -6);
+  }
+}
+
+TEST(Glmm, SeparatedRowsHaveAFiniteCentre) {
+  GlmmWorld world{.agents = 10, .rows = 20, .sd = {0.1, 0.1}};
+  world.make();
+  for (std::size_t r = 0; r < world.y.size(); ++r) world.y[r] = world.X[world.y.size() + r] > 0;
+  const GlmmLearnt learnt = learn(world);
+  EXPECT_LT(std::abs(learnt.best.point.centre[1]), 60);
+  EXPECT_GT(learnt.best.point.centre[1], 5);
+}
+
+TEST(Glmm, HasTheSameBitsOnAnyTeam) {
+  GlmmWorld world{.agents = 40};
+  world.make();
+  const auto one = serial_team(), three = thread_team(3);
+  const GlmmOptions options{.laplace = {.random = {0, 1}}};
+  const GlmmLearnt a = fit_glmm(world.table, world.likelihood(), options, *one),
+                   b = fit_glmm(world.table, world.likelihood(), options, *three);
+  EXPECT_EQ(a.best.point.centre, b.best.point.centre);
+  EXPECT_EQ(a.best.D, b.best.D);
+  EXPECT_EQ(a.best.log_likelihood, b.best.log_likelihood);
+  EXPECT_EQ(a.modes, b.modes);
+}
+
+TEST(Glmm, APosteriorIsThatOfTheGaussianModel) {
+  GlmmWorld world{.family = Family::kGaussian};
+  world.make();
+  const GlmmLearnt learnt = learn(world, {.scalar = false, .full = false});
+  Moments m(world.agents, 2);
+  for (std::size_t i = 0; i < world.agents; ++i)
+    for (std::size_t r = 0; r < world.rows; ++r) {
+      const std::size_t at = i * world.rows + r;
+      m.add(i, std::vector{1.0, world.X[world.y.size() + at]}, world.y[at]);
+    }
+  const auto team = serial_team();
+  const Variances variances{learnt.best.D.all(), std::exp(learnt.best.point.psi[0])};
+  const Decomposition same = decompose_known(m, variances, 0.01, *team);
+  for (std::size_t j = 0; j < 2; ++j)
+    EXPECT_NEAR(same.centre[j], learnt.best.point.centre[j], 1e-6);
+  const Posterior expected = agent_posterior(m, same, 3), found = glmm_posterior(learnt, 3);
+  for (std::size_t j = 0; j < 2; ++j) EXPECT_NEAR(found.x[j], expected.x[j], 1e-6);
+  for (std::size_t j = 0; j < 4; ++j) EXPECT_NEAR(found.smoother[j], expected.smoother[j], 1e-6);
+}
+
+}  // namespace
+}  // namespace affpcl

@@ -1,0 +1,96 @@
+// Laplace evidence of a generalised linear mixed model: the log-likelihood of all rows with every
+// agent's random effects integrated out, its slope, and the information that a step needs. All are
+// sums over agents, the same to the bit for any team. docs/explain/families.md derives them.
+//
+// Sizes: d columns, m linear predictors, p = m d coefficients (predictor after predictor), c
+// columns with a random effect, q = m c random effects. An agent has the coefficients x_c + u with
+// u = L v, v ~ N(0, I): a variance of 0 is a number like any other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "affpcl/math/dense.h"
+#include "affpcl/mixed/family.h"
+#include "affpcl/runtime/team.h"
+#include "affpcl/table/model.h"
+
+namespace affpcl {
+
+// Rows in columns, agent after agent; each process has those of a run of agents.
+struct GlmmRows {
+  struct Run {
+    std::size_t from = 0, to = 0;
+  };
+  std::size_t agents = 0;     // all
+  std::size_t first = 0;      // that has rows here
+  std::size_t d = 0;
+  std::size_t stride = 0;     // X is [d][stride]
+  const double* X = nullptr;
+  const double *y = nullptr, *weight = nullptr, *trials = nullptr, *offset = nullptr;
+  std::vector<std::array<Run, 2>> runs;  // two for each agent held here: a fold may be left out
+
+  std::size_t at(std::size_t agent) const { return agent - first; }
+  std::size_t held() const { return runs.size(); }
+  RowBlock block(std::size_t from, std::size_t count) const;
+};
+
+// Where the evidence is asked for.
+struct GlmmPoint {
+  Vector centre;  // x_c [p]
+  Matrix root;    // L [q][q], lower triangular
+  Vector psi;     // further parameters of the family
+};
+
+struct EvidenceSums {
+  double value = 0;
+  Vector centre;       // slope in x_c
+  Matrix information;  // sum of W_i [p][p]: inverse covariance of x_c
+  // In D = L L'. Not full: [1][q], variances alone.
+  Matrix D_slope;
+  // Average information about the numbers of D: variances [q][q], or all of the lower triangle.
+  Matrix D_information;
+  Matrix D_expected;  // expected information about the variances; not of a full D
+  Vector psi;
+  Matrix psi_information;
+  double unfinished = 0;  // agents whose mode was not found
+};
+
+class Laplace {
+ public:
+  struct Options {
+    std::vector<std::size_t> random = {};  // columns with a random effect
+    // Points of adaptive Gauss-Hermite quadrature where there is one random effect; 1: Laplace.
+    int quadrature = 1;
+  };
+  Laplace(const GlmmRows& rows, const Likelihood& likelihood, Options options, Team& team);
+  ~Laplace();
+
+  std::size_t coefficients() const;  // p
+  std::size_t effects() const;       // q
+  // full: slope and information of all entries of D. Starts from the modes found last.
+  const EvidenceSums& operator()(const GlmmPoint& point, bool full);
+
+  // After a call, of the agents held: v [q] and -d^2 l / dx dx' at the mode in blocks
+  // [m (m + 1) / 2][d][d].
+  const std::vector<double>& modes() const;
+  const std::vector<double>& curvatures() const;
+  void start_at(const std::vector<double>& modes, const std::vector<double>& curvatures);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// [p][p] of its blocks.
+void assemble(const double* blocks, std::size_t m, std::size_t d, MatrixSpan A);
+
+// Nodes and weights for the weight function exp(-t^2).
+struct GaussHermite {
+  explicit GaussHermite(int points);
+  Vector nodes, weights;
+};
+
+}  // namespace affpcl

@@ -1,0 +1,33 @@
+// The baselines of a generalised linear mixed model: a ridge-penalised generalised linear model of
+// one agent's rows, or of all rows. The strength is tuned by approximate leave-one-out loss.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "affpcl/math/dense.h"
+#include "affpcl/mixed/laplace.h"
+
+namespace affpcl {
+
+struct Penalised {
+  Vector x;        // [p]
+  Matrix inverse;  // [p][p]: covariance of x, and what leverages are made of
+  double strength = 0;
+};
+
+// Of one agent held here; psi are the family's further parameters, which all agents share.
+Penalised fit_penalised(const GlmmRows& rows, const Likelihood& likelihood,
+                        std::span<const double> psi, std::size_t held);
+// Of all agents' rows.
+Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
+                     std::span<const double> psi, Team& team);
+
+// The loss on each of an agent's rows as if it had been held out: with the row's leverage H its
+// linear predictors become eta - H (I - w H)^-1 g.
+std::vector<double> leave_one_out_losses(const GlmmRows& rows, const Likelihood& likelihood,
+                                         std::span<const double> psi, std::size_t held,
+                                         std::span<const double> x, MatrixView smoother);
+
+}  // namespace affpcl
