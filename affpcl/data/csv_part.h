@@ -20,8 +20,8 @@ struct CsvPart {
 };
 
 // What is in the mind of a reader between two bytes.
-enum class CsvState { kRecord, kField, kPlain, kQuoted, kQuote, kClosed, kReturn };
-inline constexpr std::size_t kCsvStates = 7;
+enum class CsvState { kRecord, kField, kPlain, kQuoted, kQuote, kClosed, kReturn, kComment };
+inline constexpr std::size_t kCsvStates = 8;
 
 struct CsvPassage {
   template <class T>
@@ -33,6 +33,11 @@ struct CsvPassage {
   std::int64_t lines = 0;              // line ends in the range
 };
 
-CsvPassage csv_passage(const std::string& path, char separator, std::int64_t from, std::int64_t to);
+struct CsvMarks {
+  char separator = ',';
+  char comment = '\0';  // begins a line that is no record; '\0': none does
+};
+CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
+                       std::int64_t to);
 
 }  // namespace affpcl

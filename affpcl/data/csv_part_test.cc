@@ -50,7 +50,7 @@ class CsvPartTest : public FileTest {
     std::int64_t line = in.next_line(), from = in.position();
     cuts.push_back(in.size());
     for (std::int64_t to : cuts) {
-      const CsvPassage p = csv_passage(path, in.separator(), from, to);
+      const CsvPassage p = csv_passage(path, {.separator = in.separator()}, from, to);
       if (p.record[state] >= 0) {
         CsvReader part(path);
         part.read_only({.begin = p.record[state], .line = line + p.lines_before[state], .end = to});

@@ -10,6 +10,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/csv_table.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/math/sum_tree.h"
 #include "affpcl/table/collectives.h"
 
@@ -20,13 +21,17 @@ bool is_text(const Column& c) { return c.type == Column::Type::kText; }
 
 enum class How { kFirstReadsAll, kFiles, kParts };
 
-How how_to_share(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
-  if (!beside.empty()) return How::kFirstReadsAll;
-  if (files.size() > 1) return How::kFiles;
+// A pipe can be read by one process alone; bytes of a packed file, or of one that is not UTF-8, do
+// not tell where records begin.
+How how_to_share(const std::vector<std::string>& files, const std::vector<std::string>& beside,
+                 const ReadOptions& reading) {
   std::error_code error;
-  return std::filesystem::is_regular_file(files[0], error) && is_csv(files[0])
-             ? How::kParts
-             : How::kFirstReadsAll;
+  if (!beside.empty()) return How::kFirstReadsAll;
+  for (const std::string& path : files)
+    if (!std::filesystem::is_regular_file(path, error)) return How::kFirstReadsAll;
+  if (files.size() > 1) return How::kFiles;
+  return is_csv(files[0]) && CsvReader(files[0], reading).can_be_shared() ? How::kParts
+                                                                          : How::kFirstReadsAll;
 }
 
 // Of a process that reads nothing.
@@ -59,13 +64,13 @@ void share_levels(Column& c, Processes& processes) {
 
 }  // namespace
 
-CsvPart own_part(const std::string& path, Processes& processes) {
+CsvPart own_part(const std::string& path, Processes& processes, const ReadOptions& reading) {
   std::array<double, 3> whole{};  // where rows begin and end, and the first one's line
-  char separator = ',';
+  CsvMarks marks;
   together(processes, [&] {
     try {
-      CsvReader reader(path);
-      separator = reader.separator();
+      CsvReader reader(path, reading);
+      marks = {.separator = reader.separator(), .comment = reader.comment()};
       whole = {static_cast<double>(reader.position()), static_cast<double>(reader.size()),
                static_cast<double>(reader.next_line())};
     } catch (const BadInput& e) {
@@ -79,7 +84,7 @@ CsvPart own_part(const std::string& path, Processes& processes) {
   const Leaves mine = share_of(bytes, processes.rank(), processes.count());
   CsvPassage passage;
   together(processes,
-           [&] { passage = csv_passage(path, separator, begin + mine.first, begin + mine.last); });
+           [&] { passage = csv_passage(path, marks, begin + mine.first, begin + mine.last); });
   // Everybody's passages, one after another, up to the own one.
   constexpr std::size_t kNumbers = kCsvStates + 1;
   const auto ranks = static_cast<std::size_t>(processes.count());
@@ -101,8 +106,9 @@ CsvPart own_part(const std::string& path, Processes& processes) {
 Tables read_shared(const std::vector<std::string>& files, const std::vector<std::string>& header,
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes) {
+  const InputScope once;
   if (processes.count() == 1) return read_tables(files, beside, options);
-  auto how = static_cast<double>(processes.first() ? how_to_share(files, beside) : How{});
+  auto how = static_cast<double>(processes.first() ? how_to_share(files, beside, options.reading) : How{});
   processes.spread({&how, 1});
   TablesShare share;
   if (static_cast<How>(how) == How::kFiles) {
@@ -111,7 +117,7 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
     share.first = static_cast<std::size_t>(run.first);
     share.last = static_cast<std::size_t>(run.last);
   } else if (static_cast<How>(how) == How::kParts) {
-    share.part = own_part(files[0], processes);
+    share.part = own_part(files[0], processes, options.reading);
   } else if (!processes.first()) {
     share.last = 0;
   }
@@ -125,7 +131,7 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
   std::vector<double> counts;
   for (const Column& c : tables.columns) counts.push_back(is_text(c) ? 1 : 0);
   add_up(processes, counts);
-  TableOptions again;
+  TableOptions again{.reading = options.reading};
   for (std::size_t c = 0; c < counts.size(); ++c) {
     Column& column = tables.columns[c];
     if (counts[c] == 0 || is_text(column)) continue;

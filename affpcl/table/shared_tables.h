@@ -19,6 +19,6 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
                    Processes& processes);
 
 // Where the part of this process lies when all of them share a CSV file.
-CsvPart own_part(const std::string& path, Processes& processes);
+CsvPart own_part(const std::string& path, Processes& processes, const ReadOptions& reading = {});
 
 }  // namespace affpcl
