@@ -1,6 +1,7 @@
 #include "affpcl/fit/predict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/inputs.h"
 
 namespace affpcl {
 namespace {
@@ -68,7 +70,6 @@ const AgentModel* RowPredictor::agent(const std::string& name) const {
 std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<double>& x,
                                   FunctionRef<void(const Source&)> refuse) const {
   const Encoding& e = model_.encoding;
-  const double absent = e.missing == Missing::kDrop ? std::nan("") : 0.0;
   std::int64_t missing = 0;
   x.assign(1, 1.0);
   for (std::size_t s = 0; s < e.sources.size(); ++s) {
@@ -76,12 +77,14 @@ std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<doubl
     const double value = row[s];
     const bool gap = std::isnan(value), text = !source.levels.empty();
     missing += gap;
-    if (gap && e.missing == Missing::kError) refuse(source);
-    for (std::size_t w = 0; w < source.width(); ++w) {
+    if (gap && source.missing == Missing::kError) refuse(source);
+    const double absent = source.missing == Missing::kDrop ? std::nan("") : 0.0;
+    for (std::size_t w = 0; w < source.own_width(); ++w) {
       const double number = text ? value == static_cast<double>(w + 1) : value;
       const bool as_mean = text && value == kNewText;
       x.push_back(gap ? absent : as_mean ? 0.0 : (number - source.mean[w]) / source.sd[w]);
     }
+    if (source.indicator) x.push_back(((gap ? 1 : 0) - source.mean.back()) / source.sd.back());
   }
   return missing;
 }
@@ -132,7 +135,10 @@ struct Score {
 // The rows as they came, for files of CSV; read again, since tables keep numbers, not their text.
 class Echo {
  public:
-  explicit Echo(const std::vector<std::string>& files) : files_(files) { open(0); }
+  Echo(const std::vector<std::string>& files, const ReadOptions& reading)
+      : files_(files), reading_(reading) {
+    open(0);
+  }
 
   const std::vector<std::string>& header() const { return reader_->header(); }
   char separator() const { return reader_->separator(); }
@@ -150,13 +156,14 @@ class Echo {
     at_ = file;
     const std::vector<std::string> before =
         reader_ ? reader_->header() : std::vector<std::string>();
-    reader_ = std::make_unique<CsvReader>(files_[file]);
+    reader_ = std::make_unique<CsvReader>(files_[file], reading_);
     if (file > 0 && reader_->header() != before)
       throw BadInput(fmt::format("{} has other columns than the first file", files_[file]));
     return true;
   }
 
   const std::vector<std::string>& files_;
+  ReadOptions reading_;
   std::size_t at_ = 0;
   std::unique_ptr<CsvReader> reader_;
 };
@@ -170,7 +177,7 @@ class Predictor {
             const std::vector<std::string>& beside)
       : rows_(model), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
-    if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files);
+    if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files, e_.reading);
     if (echo_) separator_ = echo_->separator();
   }
 
@@ -189,7 +196,7 @@ class Predictor {
 
  private:
   void read(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
-    const std::vector<std::string> header = tables_header(files, beside);
+    const std::vector<std::string> header = tables_header(files, beside, e_.reading);
     const auto has = [&](std::string_view name) {
       return std::find(header.begin(), header.end(), name) != header.end();
     };
@@ -197,13 +204,14 @@ class Predictor {
       if (has(name))
         throw BadInput(
             fmt::format("{} has a column '{}' already; rename it first", files[0], name));
-    TableOptions needed;
+    TableOptions needed{.reading = e_.reading};
+    refuse_lacking(files[0], header);
     const auto need = [&](const std::string& name, std::vector<std::string>& as) {
       if (!has(name)) throw BadInput(lacks_column(files[0], name, header));
       needed.columns.push_back(name);
       as.push_back(name);
     };
-    for (const Source& s : e_.sources) need(s.name, s.levels.empty() ? needed.number : needed.text);
+    for (const Source& s : e_.sources) need(s.name, s.levels.empty() && s.dates == DateOrder::kNone ? needed.number : needed.text);
     std::string agent = e_.agent_column;
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
@@ -218,6 +226,19 @@ class Predictor {
       if (scored) targets_.push_back(tables_.find(name));
     agent_ = agent.empty() ? nullptr : tables_.find(agent);
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
+  }
+
+  // All columns that are missing, at once.
+  void refuse_lacking(const std::string& path, const std::vector<std::string>& header) const {
+    std::vector<std::string> lacking;
+    const auto look_for = [&](const std::string& name) {
+      if (std::find(header.begin(), header.end(), name) == header.end()) lacking.push_back(name);
+    };
+    for (const Source& s : e_.sources) look_for(s.name);
+    if (!e_.agent_column.empty()) look_for(e_.agent_column);
+    if (lacking.size() < 2) return;  // the nearest name is the better hint
+    throw BadInput(fmt::format("{} lacks {} columns that the model needs: '{}'", path,
+                               lacking.size(), fmt::join(lacking, "', '")));
   }
 
   bool has_source(std::string_view name) const {
@@ -266,7 +287,7 @@ class Predictor {
       tables_.refuse(r, source.name, "",
                      "is missing, and the model was fitted with `missing error`");
     });
-    if (missing > 0 && e_.missing == Missing::kDrop) {
+    if (std::any_of(x_.begin(), x_.end(), [](double v) { return std::isnan(v); })) {
       ++out_.blank;
       out_.csv += separator_;
       if (e_.classes.empty()) out_.csv += separator_;
@@ -282,12 +303,20 @@ class Predictor {
 
   // Of one row, as RowPredictor::encode wants it.
   double value(const Source& source, const Column& c, std::size_t r) {
+    if (source.dates != DateOrder::kNone) return day(source, c, r);
     if (source.levels.empty()) return c.numbers[r];
     if (c.codes[r] < 0) return std::nan("");
     const auto level = std::find(source.levels.begin(), source.levels.end(), text(c, r));
     if (level != source.levels.end()) return static_cast<double>(level - source.levels.begin());
-    ++out_.new_texts;
+    if (out_.new_texts++ == 0)
+      out_.first_new_text = tables_.complaint(r, c.name, text(c, r), "was not in the fitted rows");
     return RowPredictor::kNewText;
+  }
+
+  double day(const Source& source, const Column& c, std::size_t r) const {
+    if (c.codes[r] < 0) return std::nan("");
+    if (const auto found = parse_date(text(c, r), source.dates)) return *found;
+    tables_.refuse(r, c.name, text(c, r), fmt::format("is no date such as the model was fitted on ({})", name_of(source.dates)));
   }
 
   // A prediction with its interval, where there is one, and its error where the row has the target.
@@ -299,7 +328,7 @@ class Predictor {
                                  : fmt::format("{}{}{}", y - half, separator_, y + half);
     double truth = targets_.empty() ? std::nan("") : 0;
     for (std::size_t k = 0; k < targets_.size(); ++k)
-      truth += parse_number(text(*targets_[k], r)).value_or(std::nan("")) *
+      truth += parse_number(text(*targets_[k], r), targets_[k]->decimal).value_or(std::nan("")) *
                (weights.empty() ? 1 : weights[k]);
     if (std::isnan(truth)) return;
     score_.n += 1, score_.y1 += truth, score_.y2 += truth * truth;
@@ -343,6 +372,7 @@ class Predictor {
 
 Predictions predict(const Model& model, const std::vector<std::string>& files,
                     const std::vector<std::string>& beside) {
+  const InputScope once;
   return Predictor(model, files, beside).run();
 }
 

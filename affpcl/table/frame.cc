@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/data/weights.h"
 #include "affpcl/random/streams.h"
 #include "affpcl/table/agent_sum.h"
@@ -118,7 +119,12 @@ std::vector<double> row_times(const Tables& tables, const std::string& column) {
   if (column.empty()) return {};
   const Column& c = *tables.find(column);
   std::vector<double> time = c.numbers;
-  if (c.type == Column::Type::kText) {
+  const DatesFound dates = find_dates(c.levels);
+  if (dates.order != DateOrder::kNone && !dates.ambiguous) {
+    for (std::int32_t code : c.codes)
+      time.push_back(code < 0 ? std::nan("")
+                              : *parse_date(c.levels[static_cast<std::size_t>(code)], dates.order));
+  } else if (c.type == Column::Type::kText) {
     std::vector<std::size_t> order(c.levels.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -131,6 +137,13 @@ std::vector<double> row_times(const Tables& tables, const std::string& column) {
   for (std::size_t r = 0; r < time.size(); ++r)
     if (std::isnan(time[r])) tables.refuse(r, column, "", "is no time, by which rows are ordered");
   return time;
+}
+
+// The decimal mark of the files; '\0' where they have no text.
+char read_decimal(const Tables& tables) {
+  for (const Column& c : tables.columns)
+    if (c.decimal != '.') return c.decimal;
+  return tables.columns.empty() ? '\0' : '.';
 }
 
 // The fold of each of one agent's rows: at random, but every class in every fold if it can be.
@@ -210,11 +223,12 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
 Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
 
 Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
+  const InputScope once;
   Processes& processes = team.processes();
   std::vector<std::string> files, header;
   Encoding encoding;
   together(processes, [&] {
-    if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside);
+    if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside, o.reading);
   });
   from_the_first(processes, files);
   from_the_first(processes, header);
@@ -234,12 +248,19 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
   Encoding& encoding = frame.encoding = std::move(begun);
-  RowAgents agents;
-  together(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
   std::vector<char> keep(tables.rows, 1);
-  Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
-  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
-  strike_blanks(tables, features, o.missing, processes, keep, frame.notes);
+  Problems problems;
+  const Marked marked{keep, frame.notes, problems};
+  RowAgents agents = encode_agents(tables, o, processes, encoding, marked);
+  Target target = encode_target(tables, o, processes, marked);
+  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding, marked);
+  strike_blanks(tables, features, o.missing, processes, marked);
+  problems.refuse(processes);
+  encode_classes(tables, o, processes, keep, encoding, target);
+  if (const std::string& as = tables.parts[0].read_as; !as.empty())
+    frame.notes.push_back("read with " + as);
+  if (const char decimal = read_decimal(tables); decimal != '\0')
+    encoding.reading.decimal_before = decimal;
 
   settle_agents(agents, keep, processes, frame);
   if (processes.count() > 1)
@@ -250,7 +271,8 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   AgentRows agent_rows;
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.starts[i * kFolds]);
-  frame.X = encode_features(tables, features, rows, agent_rows, team, encoding, frame.notes);
+  frame.X = encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
+  frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
   if (!o.weights.empty())

@@ -31,7 +31,6 @@ E named(const char* key, const std::string& name, const std::array<std::string_v
 }
 
 // By value, as the enumerations list them.
-constexpr std::array<std::string_view, 3> kMissing = {"error", "mean", "drop"};
 constexpr std::array<std::string_view, 3> kTask = {"auto", "regress", "classify"};
 constexpr std::array<std::string_view, 2> kSolver = {"exact", "stream"};
 
@@ -140,7 +139,8 @@ FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, co
   refuse_lengths(X, columns.size(), y.shape(0), groups.codes.shape(0));
   refuse_names(columns, frame);
   Encoding encoding;
-  encoding.missing = frame.missing;
+  encoding.missing = frame.missing.rest;
+  encoding.reading = frame.reading;
   encoding.target = frame.target;
   encoding.agent_column = frame.agent;
   return interruptible([&](const std::atomic<bool>& stop) {
@@ -274,6 +274,27 @@ void named_option(nb::class_<FitOptions>& c, const char* name,
       });
 }
 
+template <class T>
+void table_option(nb::class_<FitOptions>& c, const Params<TableChoices>::Entry& entry) {
+  const std::string name(entry.param.name);
+  c.def_prop_rw(
+      name.c_str(),
+      [entry](const FitOptions& o) { return std::get<T>(entry.get(TableChoices::of(o.frame))); },
+      [entry, name](FitOptions& o, T value) {
+        const Values checked(std::span(&entry.param, 1), {{name, Value(std::move(value))}}, "fit");
+        TableChoices choices = TableChoices::of(o.frame);
+        entry.set(choices, checked.all().find(name)->second);
+        choices.put(o.frame);
+      });
+}
+
+// What the command line says about reading and columns, by the same names.
+void table_options(nb::class_<FitOptions>& c) {
+  for (const auto& entry : TableChoices::params().entries())
+    std::holds_alternative<std::string>(entry.param.fallback) ? table_option<std::string>(c, entry)
+                                                              : table_option<std::int64_t>(c, entry);
+}
+
 void bind_options(nb::module_& m) {
   nb::class_<FitOptions> c(m, "FitOptions", "How to fit; new ones hold the engine's defaults.");
   c.def(nb::init<>())
@@ -282,7 +303,7 @@ void bind_options(nb::module_& m) {
       .def_rw("method", &FitOptions::method)
       .def_rw("method_values", &FitOptions::method_values);
   named_option(c, "solver", kSolver, [](FitOptions& o) -> Solver& { return o.solver; });
-  named_option(c, "missing", kMissing, [](FitOptions& o) -> Missing& { return o.frame.missing; });
+  table_options(c);
   named_option(c, "task", kTask, [](FitOptions& o) -> Task& { return o.frame.task; });
   frame_option(c, "seed", &FrameOptions::seed);
   frame_option(c, "paths", &FrameOptions::paths);
@@ -344,7 +365,7 @@ void bind_names(nb::class_<Model>& c) {
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
                    [](const Model& m) {
-                     return std::string(kMissing[static_cast<std::size_t>(m.encoding.missing)]);
+                     return std::string(name_of(m.encoding.missing));
                    })
       .def_prop_ro("target", [](const Model& m) { return m.encoding.target; })
       .def_prop_ro("agent_column", [](const Model& m) { return m.encoding.agent_column; })
