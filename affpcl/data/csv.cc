@@ -237,7 +237,10 @@ bool CsvReader::scan() {
     }
     if (p == end && at_end_) break;
     if (p == end) return false;
-    if (*p == '\0') not_text(line);
+    if (*p == '\0') {
+      fields_.pop_back();  // it is in this one
+      not_text(line);
+    }
     fail(line, fmt::format("'{}' follows a closing quote",
                            shown({p, static_cast<std::size_t>(std::min(end, p + 10) - p)})));
   }

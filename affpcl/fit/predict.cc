@@ -142,6 +142,7 @@ class Echo {
 
   const std::vector<std::string>& header() const { return reader_->header(); }
   char separator() const { return reader_->separator(); }
+  char decimal() const { return reader_->decimal(); }
 
   void put_row(std::string& out, char separator) {
     while (!reader_->next())
@@ -178,7 +179,7 @@ class Predictor {
       : rows_(model), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
     if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files, e_.reading);
-    if (echo_) separator_ = echo_->separator();
+    if (echo_) separator_ = echo_->separator(), decimal_ = echo_->decimal();
   }
 
   Predictions run() {
@@ -323,9 +324,16 @@ class Predictor {
   void put_number(std::size_t r, const std::vector<double>& weights,
                   RowPredictor::Interval interval) {
     const auto [y, half] = interval;
-    out_.csv += fmt::format("{}{}", y, separator_);
-    out_.csv += std::isnan(half) ? std::string(1, separator_)
-                                 : fmt::format("{}{}{}", y - half, separator_, y + half);
+    const auto put = [&](double v) {  // with the decimal mark of the rows beside it
+      std::string number = fmt::to_string(v);
+      if (decimal_ != '.') std::replace(number.begin(), number.end(), '.', decimal_);
+      put_field(out_.csv, number, separator_);
+    };
+    put(y);
+    out_.csv += separator_;
+    if (!std::isnan(half)) put(y - half);
+    out_.csv += separator_;
+    if (!std::isnan(half)) put(y + half);
     double truth = targets_.empty() ? std::nan("") : 0;
     for (std::size_t k = 0; k < targets_.size(); ++k)
       truth += parse_number(text(*targets_[k], r), targets_[k]->decimal).value_or(std::nan("")) *
@@ -362,7 +370,7 @@ class Predictor {
   std::vector<std::string> file_agents_;  // called so
   bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
-  char separator_ = ',';
+  char separator_ = ',', decimal_ = '.';
   std::vector<double> row_, x_;
   std::unordered_map<std::string, std::int64_t> strangers_;
   Score score_;

@@ -110,7 +110,8 @@ bool other_decimal(const Column& c) {
   const char other = c.decimal == '.' ? ',' : '.';
   return !c.levels.empty() &&
          std::all_of(c.levels.begin(), c.levels.end(), [&](const std::string& level) {
-           return parse_number(level, other).has_value() || parse_number(level, c.decimal);
+           return !beyond_double(level) && (parse_number(level, other).has_value() ||
+                                            parse_number(level, c.decimal).has_value());
          });
 }
 
