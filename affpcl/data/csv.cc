@@ -144,7 +144,7 @@ void CsvReader::note_ragged() {
   if (ragged_.size() == kMostRagged) refuse_ragged();
 }
 
-void CsvReader::refuse_ragged() const { throw BadInput(several(ragged_)); }
+void CsvReader::refuse_ragged() const { throw BadRows(ragged_, false); }
 
 // The next record that is not blank.
 bool CsvReader::record() {
@@ -302,7 +302,9 @@ void CsvReader::refuse(std::size_t column, std::string_view what) const {
 }
 
 void CsvReader::fail(std::int64_t line, std::string_view what) const {
-  throw BadInput(fmt::format("{}, line {}: {}", path_, line, what));
+  std::vector<std::string> all = ragged_;
+  all.push_back(fmt::format("{}, line {}: {}", path_, line, what));
+  throw BadRows(std::move(all), true);
 }
 
 void CsvReader::not_text(std::int64_t line) const {

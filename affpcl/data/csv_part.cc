@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "affpcl/data/field.h"
 #include "affpcl/data/input_file.h"
 
 namespace affpcl {
@@ -128,6 +129,9 @@ class Passage {
 };
 
 }  // namespace
+
+BadRows::BadRows(std::vector<std::string> all, bool is_fatal)
+    : BadInput(several(all)), sentences(std::move(all)), fatal(is_fatal) {}
 
 CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
                        std::int64_t to) {

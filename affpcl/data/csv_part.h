@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
+
+#include "affpcl/base/error.h"
 
 namespace affpcl {
 
@@ -37,6 +40,14 @@ struct CsvMarks {
   char separator = ',';
   char comment = '\0';  // begins a line that is no record; '\0': none does
 };
+// Rows that are no rows of their table, a sentence each. `fatal`: nothing could be read behind.
+class BadRows : public BadInput {
+ public:
+  BadRows(std::vector<std::string> sentences, bool fatal);
+  std::vector<std::string> sentences;
+  bool fatal;
+};
+
 CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
                        std::int64_t to);
 

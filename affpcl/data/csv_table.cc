@@ -48,7 +48,7 @@ class Builder {
     if (missing_numbers_ && missing_.has(field)) {
       add_missing();
     } else if (const std::optional<double> number = parse_number(field, decimal_);
-               number && !beyond_double(field)) {
+               number && (field.size() < 16 || !beyond_double(field))) {
       column.numbers.push_back(*number);
     } else if (missing_.has(field)) {
       add_missing();

@@ -49,16 +49,22 @@ ValidUtf8 valid_utf8(std::string_view text) {
   std::size_t at = 0;
   bool ascii = true;
   while (at < text.size()) {
-    std::uint64_t eight = 0;
-    if (at + 8 <= text.size()) {
-      std::memcpy(&eight, text.data() + at, 8);
-      if ((eight & 0x8080808080808080u) == 0) {
-        at += 8;
+    if (at + 64 <= text.size()) {
+      std::array<std::uint64_t, 8> words;
+      std::memcpy(words.data(), text.data() + at, sizeof words);
+      std::uint64_t any = 0;
+      for (std::uint64_t word : words) any |= word;
+      if ((any & 0x8080808080808080u) == 0) {
+        at += sizeof words;
         continue;
       }
     }
+    if (byte(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
     const int size = letter_size(text.substr(at));
-    if (size != 1) ascii = false;
+    ascii = false;
     if (size == 0) return {at, 0, false};
     if (size < 0) return {at, text.size() - at, false};
     at += static_cast<std::size_t>(size);

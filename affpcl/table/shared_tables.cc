@@ -62,6 +62,28 @@ void share_levels(Column& c, Processes& processes) {
   c.levels = std::move(all);
 }
 
+// Like together(), but bad rows of several processes are listed as one process would list them.
+void read_together(Processes& all, FunctionRef<void()> work) {
+  std::vector<std::string> refused;  // "fatal" or "rows", then the sentences
+  try {
+    work();
+  } catch (const BadRows& e) {
+    refused = e.sentences;
+    refused.insert(refused.begin(), e.fatal ? "fatal" : "rows");
+  } catch (const BadInput& e) {
+    refused = {"fatal", e.what()};
+  }
+  if (!all.any(!refused.empty())) return;
+  constexpr std::size_t kMost = 10;
+  std::vector<std::string> list;
+  for (const std::vector<std::string>& theirs : everybodys(all, refused)) {
+    if (theirs.empty()) continue;
+    for (std::size_t k = 1; k < theirs.size() && list.size() < kMost; ++k) list.push_back(theirs[k]);
+    if (theirs[0] == "fatal" || list.size() == kMost) break;
+  }
+  throw BadInput(several(list));
+}
+
 }  // namespace
 
 CsvPart own_part(const std::string& path, Processes& processes, const ReadOptions& reading) {
@@ -122,7 +144,7 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
     share.last = 0;
   }
   Tables tables;
-  together(processes, [&] {
+  read_together(processes, [&] {
     tables = share.first < share.last ? read_tables(files, beside, options, share)
                                       : no_rows_of(files, header, options);
   });
