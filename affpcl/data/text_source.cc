@@ -46,28 +46,36 @@ bool zeros_at(std::string_view opening, std::size_t parity) {
 }  // namespace
 
 ValidUtf8 valid_utf8(std::string_view text) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080u;
+  constexpr std::size_t kRun = 64;
   std::size_t at = 0;
   bool ascii = true;
   while (at < text.size()) {
-    if (at + 64 <= text.size()) {
-      std::array<std::uint64_t, 8> words;
-      std::memcpy(words.data(), text.data() + at, sizeof words);
+    if (at + kRun <= text.size()) {
+      std::array<std::uint64_t, kRun / 8> words;
+      std::memcpy(words.data(), text.data() + at, kRun);
       std::uint64_t any = 0;
       for (std::uint64_t word : words) any |= word;
-      if ((any & 0x8080808080808080u) == 0) {
-        at += sizeof words;
+      if ((any & kHigh) == 0) {
+        at += kRun;
         continue;
       }
     }
-    if (byte(text[at]) < 0x80) {
-      ++at;
-      continue;
+    for (const std::size_t stop = std::min(text.size(), at + kRun); at < stop;) {
+      std::uint64_t word = kHigh;
+      if (at + 8 <= text.size()) std::memcpy(&word, text.data() + at, 8);
+      if ((word & kHigh) == 0) {
+        at += 8;
+        continue;
+      }
+      while (at < text.size() && byte(text[at]) < 0x80) ++at;
+      if (at == text.size()) break;
+      ascii = false;
+      const int size = letter_size(text.substr(at));
+      if (size == 0) return {at, 0, false};
+      if (size < 0) return {at, text.size() - at, false};
+      at += static_cast<std::size_t>(size);
     }
-    const int size = letter_size(text.substr(at));
-    ascii = false;
-    if (size == 0) return {at, 0, false};
-    if (size < 0) return {at, text.size() - at, false};
-    at += static_cast<std::size_t>(size);
   }
   return {at, 0, ascii};
 }

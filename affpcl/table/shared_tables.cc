@@ -144,10 +144,11 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
     share.last = 0;
   }
   Tables tables;
-  read_together(processes, [&] {
+  const auto read = [&] {
     tables = share.first < share.last ? read_tables(files, beside, options, share)
                                       : no_rows_of(files, header, options);
-  });
+  };
+  share.part ? read_together(processes, read) : together(processes, read);
   if (added_up(processes, tables.rows) == 0) throw BadInput(no_rows(files[0]));
 
   std::vector<double> counts;
