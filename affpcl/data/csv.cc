@@ -41,8 +41,8 @@ void CsvReader::read_header(const ReadOptions& options) {
   if (!record()) throw BadInput(fmt::format("{} is empty: it holds blank lines only", path_));
   if (!dialect.unclear.empty())
     throw BadInput(fmt::format(
-        "{}, column '{}': is '{}' a number with decimals or with thousands? --decimal , or "
-        "--decimal . says which",
+        "{}, column '{}': is '{}' a number with decimals or with thousands? `decimal ,` or "
+        "`decimal .` says which",
         path_, shown(dialect.unclear_column), shown(dialect.unclear)));
   name_columns();
   rows_.begin = position();
@@ -284,7 +284,7 @@ void CsvReader::check_encoding() {
   const char* const bad = buffer_.data() + (file_.bad_at() - consumed_);
   std::size_t column = 0;
   while (column + 1 < fields_.size() && fields_[column + 1].data() <= bad) ++column;
-  fail(line_, fmt::format("{}its bytes are {}; --encoding latin-1 reads them as they are",
+  fail(line_, fmt::format("{}its bytes are {}; `encoding latin-1` reads them as they are",
                           column_place(column),
                           file_.encoding() == "utf-8"   ? "no UTF-8, as the file seemed to be"
                           : file_.encoding() == "utf-16" ? "no UTF-16, as the file seemed to be"

@@ -165,7 +165,7 @@ std::string no_number(std::string_view field, char decimal) {
   if (beyond_double(field)) return "is an integer beyond 2^53, which a number here cannot hold";
   const char other = decimal == '.' ? ',' : '.';
   if (parse_number(field, other))
-    return fmt::format("is not a number with the decimal mark '{}' (--decimal {})", decimal, other);
+    return fmt::format("is not a number with the decimal mark '{}' (`decimal {}`)", decimal, other);
   return "is not a number";
 }
 

@@ -87,8 +87,8 @@ bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
   if (texts > 0)
     problems.add(tables.complaint(
         first, c.name, text(c, first),
-        fmt::format("{}, and the column has {} numbers; correct it, blank it, name it in --na, or "
-                    "--exclude {}",
+        fmt::format("{}, and the column has {} numbers; correct it, blank it, name it in `na`, or "
+                    "leave it out with `exclude {}`",
                     no_number(text(c, first), c.decimal), all_numbers,
                     joined_names(std::span(&c.name, 1)))));
   return true;
@@ -309,7 +309,7 @@ Encoding begin_encoding(const std::vector<std::string>& files,
     for (const std::string& name : *list) check(name);
   for (const std::string& name : o.categorical)
     if (has(o.numeric, name))
-      throw BadInput(fmt::format("column '{}' cannot be both --categorical and --numeric", name));
+      throw BadInput(fmt::format("column '{}' cannot be both `categorical` and `numeric`", name));
   for (const auto& [name, rule] : o.missing.of) check(name);
   if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
     throw BadInput(fmt::format("`time` names '{}', which is {}", o.time,
@@ -366,7 +366,7 @@ RowAgents encode_agents(const Tables& tables, const FrameOptions& o, Processes& 
     if (agents.of_row[r] >= 0) continue;
     if (!drop && without == 0)
       marked.problems.add(tables.complaint(
-          r, c.name, "", "names no agent; --missing drop leaves such rows out"));
+          r, c.name, "", "names no agent; `missing drop` leaves such rows out"));
     ++without;
     agents.of_row[r] = 0;
     marked.keep[r] = 0;
@@ -390,7 +390,7 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
     const bool slip = o.task != Task::kClassify && o.task != Task::kRegress &&
                       note_slip(tables, c, o.levels, processes, marked.problems);
     if (!slip && o.task == Task::kRegress)
-      note_text(tables, c, "--task regress needs", marked.problems);
+      note_text(tables, c, "`task regress` needs", marked.problems);
     if (!slip && !o.channels.empty()) note_text(tables, c, "a channel has to be", marked.problems);
     for (std::size_t r = 0; r < tables.rows; ++r) {
       if (!is_blank(c, r)) continue;
@@ -424,7 +424,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     const bool category = has(o.categorical, c.name), number = has(o.numeric, c.name);
     const std::string as_option = joined_names(std::span(&c.name, 1));
     if (category) make_text(c);
-    if (number) note_text(tables, c, "--numeric needs", marked.problems);
+    if (number) note_text(tables, c, "`numeric` needs", marked.problems);
     if (number || (category && c.levels.size() <= o.levels)) {
       features.push_back(&c);
       continue;
@@ -433,7 +433,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     if (dates.ambiguous) {
       marked.problems.add(fmt::format(
           "{}: column '{}' holds dates such as '{}' that may begin with the day or the month; write "
-          "them as 2026-11-30, or --exclude {}",
+          "them as 2026-11-30, or leave it out with `exclude {}`",
           path, c.name, shown(c.levels[0]), as_option));
       continue;
     }
@@ -445,8 +445,8 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     if (!category && note_slip(tables, c, o.levels, processes, marked.problems)) continue;
     if (is_text(c) && other_decimal(c)) {
       marked.problems.add(fmt::format(
-          "{}: column '{}' holds '{}', a number with another decimal mark than '{}'; --decimal {} "
-          "reads it, --categorical {} takes it as a text",
+          "{}: column '{}' holds '{}', a number with another decimal mark than '{}'; `decimal {}` "
+          "reads it, `categorical {}` takes it as a text",
           path, c.name, shown(c.levels[0]), c.decimal, c.decimal == '.' ? ',' : '.', as_option));
       continue;
     }
@@ -459,8 +459,8 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     }
     if (is_text(c) && c.levels.size() > o.levels) {
       marked.problems.add(fmt::format(
-          "{}: column '{}' holds {} different texts, more than {}; leave it out with --exclude {}, "
-          "or take them all with --levels {}",
+          "{}: column '{}' holds {} different texts, more than {}; leave it out with `exclude {}`, "
+          "or take them all with `levels {}`",
           path, c.name, c.levels.size(), o.levels, as_option, c.levels.size()));
       continue;
     }
@@ -488,7 +488,7 @@ void strike_blanks(const Tables& tables, const std::vector<Column*>& features,
       if (rule == Missing::kError && !told)
         marked.problems.add(tables.complaint(
             r, c->name, "",
-            fmt::format("is missing{}; --missing mean fills blanks with the column's mean, "
+            fmt::format("is missing{}; `missing mean` fills blanks with the column's mean, "
                         "indicator also adds a column that says so, drop leaves such rows out",
                         c->missing > 1 ? fmt::format(", with {} more", c->missing - 1) : "")));
       told = true;

@@ -71,7 +71,7 @@ void read_together(Processes& all, FunctionRef<void()> work) {
     refused = e.sentences;
     refused.insert(refused.begin(), e.fatal ? "fatal" : "rows");
   } catch (const BadInput& e) {
-    refused = {"fatal", e.what()};
+    refused = {"fatal", e.marked()};
   }
   if (!all.any(!refused.empty())) return;
   constexpr std::size_t kMost = 10;
