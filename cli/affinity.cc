@@ -7,6 +7,7 @@
 
 #include "affpcl/affinity/affinity.h"
 #include "affpcl/affinity/table_affinity.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
@@ -160,6 +161,7 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
   if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
+  const InputScope inputs(&interruption());
   const PilotResult result = pilot(build_frame(o.table.options(options.seed)), options);
   const std::string summary = pilot_summary_json(
       result, {.share = options.share, .seed = options.seed, .command = command_line});

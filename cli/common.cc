@@ -31,9 +31,8 @@ void add_common(Verb& verb, CommonOptions& o, const std::string& out_doc) {
 FrameOptions TableQuestions::options(std::uint64_t seed) const {
   FrameOptions o = frame;
   o.seed = seed;
-  o.missing = missing == "mean"   ? Missing::kMean
-              : missing == "drop" ? Missing::kDrop
-                                  : Missing::kError;
+  const Params<TableChoices>& params = TableChoices::params();
+  params.read(Values(params.table(), choices, "options")).put(o);
   o.task = task == "regress" ? Task::kRegress : task == "classify" ? Task::kClassify : Task::kAuto;
   return o;
 }
@@ -47,9 +46,7 @@ void add_table(Verb& verb, TableQuestions& o) {
   verb.option("--features", &o.frame.features, "A,B",
               "columns to predict from (default: all others)", {.commas = true});
   verb.option("--exclude", &o.frame.exclude, "A,B", "columns to leave out", {.commas = true});
-  verb.option("--missing", &o.missing, "error|mean|drop",
-              "blanks: an error, filled with the column's mean, or their rows dropped",
-              {.choices = {"error", "mean", "drop"}});
+  for (const Param& param : TableChoices::params().table()) verb.option(param, o.choices);
   verb.option("--task", &o.task, "auto|regress|classify|td",
               "auto: a text target is a class; td: values of states from a log (fit)",
               {.choices = {"auto", "regress", "classify", "td"}});

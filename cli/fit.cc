@@ -14,6 +14,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/output/fit_headline.h"
 #include "affpcl/output/model_file.h"
 #include "cli/processes.h"
@@ -48,8 +49,8 @@ void take_log(TdLog::Config& td, const FrameOptions& frame) {
         "only the columns it is told");
   td.file = frame.paths[0];
   if (!frame.agent.empty()) td.agent = frame.agent;
-  td.features = fmt::format("{}", fmt::join(frame.features, ","));
-  td.channels = fmt::format("{}", fmt::join(frame.channels, ","));
+  td.features = joined_names(frame.features);
+  td.channels = joined_names(frame.channels);
   td.weights = frame.weights;
 }
 
@@ -281,6 +282,7 @@ int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_li
   ProgressLine progress(o.quiet || o.json || !all.first());
   options.stop = &interruption();
   options.progress = [&](double share) { progress(share); };
+  const InputScope inputs(&interruption());
   FitResult result = fit(options);
   if (!all.first()) return result.complete ? kOk : kInterrupted;
   result.model.command = command_line;

@@ -62,6 +62,8 @@ int main(int argc, char** argv) {
     const bool first = launched().rank == 0;
     if (verb != nullptr && (first || verb->many_processes)) return verb->action(*verb);
     if (first) std::fputs(text.c_str(), stdout);
+  } catch (const affpcl::Interrupted& e) {
+    return fail(e.what(), kInterrupted);
   } catch (const affpcl::BadInput& e) {
     return fail(e.sentence(affpcl::OptionStyle::kCommandLine), kBadInput);
   } catch (const std::bad_alloc&) {

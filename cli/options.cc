@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/field.h"
 
 namespace affpcl::cli {
 namespace {
@@ -49,7 +50,7 @@ struct Adder {
         added->check(CLI::Range(bound<T>(r.lo), bound<T>(r.hi)));
     }
     if (!r.choices.empty()) added->check(CLI::IsMember(r.choices));
-    if (r.commas) added->delimiter(',');
+    if (r.commas && !std::is_same_v<T, std::vector<std::string>>) added->delimiter(',');
     if (r.most > 0) added->expected(1, r.most);
     if (option.name.starts_with("-")) added->allow_extra_args(false);
     return added->required(r.required)->type_name(option.type);
@@ -96,6 +97,14 @@ std::string unknown_option(const CLI::App& app) {
                                          : fmt::format("did you mean '--{}'?", nearest));
     }
   return "";
+}
+
+// A,B given once or several times, with quotes around a name that holds a comma.
+void split_names(const std::string& option, std::vector<std::string>& list) {
+  std::vector<std::string> names;
+  for (const std::string& text : list)
+    for (std::string& name : names_in(text, option)) names.push_back(std::move(name));
+  list = std::move(names);
 }
 
 // CLI11 would only say that a verb is missing.
@@ -156,6 +165,9 @@ Request read_command_line(int argc, char** argv, Program& program) {
   const auto verb = std::find_if(program.verbs.begin(), program.verbs.end(),
                                  [&](const Verb& v) { return v.name == chosen; });
   for (Option& option : verb->options) {
+    if (auto* list = std::get_if<std::vector<std::string>*>(&option.to);
+        list != nullptr && option.rules.commas)
+      split_names(option.name, **list);
     option.given = app.get_subcommand(chosen)->count(option.name);
     if (auto* to = std::get_if<MapEntry>(&option.to); to != nullptr && option.given > 0)
       (*to->values)[to->key] = to->value;

@@ -34,7 +34,8 @@ std::vector<std::string> notes_of(const Predictions& p) {
   if (p.blank > 0) notes.push_back(fmt::format("{} rows have blanks and no prediction", p.blank));
   if (p.new_texts > 0)
     notes.push_back(
-        fmt::format("{} texts were not in the fitted rows and count as average", p.new_texts));
+        fmt::format("{} texts were not in the fitted rows and count as average; the first: {}",
+                    p.new_texts, p.first_new_text));
   return notes;
 }
 

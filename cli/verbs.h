@@ -41,12 +41,14 @@ void add_long_work(Verb& verb, CommonOptions& options);
 // What fit and affinity ask about the user's tables.
 struct TableQuestions {
   FrameOptions frame = {.paths = {}, .target = "", .agent = ""};
-  std::string missing = "error", task = "auto";
+  std::map<std::string, Value> choices = {};  // of TableChoices
+  std::string task = "auto";
   FrameOptions options(std::uint64_t seed) const;
 };
 inline constexpr char kDataDoc[] =
     "one file with a column that names agents, or several files (a folder), one per agent: CSV, "
-    ".npy, .npz, .svm, idx, or LEAF's .json";
+    ".npy, .npz, .svm, idx, LEAF's .json, each packed or not, Parquet or Arrow; - is standard "
+    "input";
 void add_table(Verb& verb, TableQuestions& options);
 
 // Only the first process has the result.

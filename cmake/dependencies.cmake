@@ -6,6 +6,10 @@ find_package(Eigen3 3.4 CONFIG REQUIRED)          # small dense solves
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(LibZip REQUIRED)                     # .npz files; cmake/FindLibZip.cmake
+# Packed tables. Without one of them its files are refused in a sentence.
+find_package(ZLIB)                                # .gz
+find_package(LibLZMA)                             # .xz
+find_package(Zstd)                                # .zst; cmake/FindZstd.cmake
 
 # Header-only libraries whose CMake files are missing or point to a compiled variant.
 function(affpcl_find_header variable header package)

@@ -50,4 +50,10 @@ class Failure : public std::runtime_error {
   explicit Failure(const std::string& sentence) : std::runtime_error(sentence) {}
 };
 
+// The caller asked to stop (Ctrl-C) before there was a result. Exit code 130.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
 }  // namespace affpcl

@@ -122,6 +122,12 @@ class Params {
   Params& add(Part Config::*part, const Params<Part>& params,
               std::initializer_list<std::string_view> without = {});
 
+  // The parameters of a view on the Config: of(config) is the view, put(view, config) writes it
+  // back.
+  template <class View>
+  Params& add(const Params<View>& params, View (*of)(const Config&),
+              void (*put)(const View&, Config&));
+
   const std::vector<Param>& table() const { return table_; }
   // `values` may hold more than these.
   Config read(const Values& values) const;
@@ -235,6 +241,25 @@ Params<Config>& Params<Config>::add(Part Config::*part, const Params<Part>& para
     e.get = [part, get = of_part.get](const Config& config) { return get(config.*part); };
     e.set = [part, set = of_part.set](Config& config, const Value& value) {
       set(config.*part, value);
+    };
+    entries_.push_back(e), table_.push_back(e.param);
+  }
+  return *this;
+}
+
+template <class Config>
+template <class View>
+Params<Config>& Params<Config>::add(const Params<View>& params, View (*of)(const Config&),
+                                    void (*put)(const View&, Config&)) {
+  for (const typename Params<View>::Entry& of_view : params.entries()) {
+    Entry e;
+    e.param = of_view.param;
+    e.param.fallback = of_view.get(of(Config{}));
+    e.get = [of, get = of_view.get](const Config& config) { return get(of(config)); };
+    e.set = [of, put, set = of_view.set](Config& config, const Value& value) {
+      View view = of(config);
+      set(view, value);
+      put(view, config);
     };
     entries_.push_back(e), table_.push_back(e.param);
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "affpcl/data/field.h"
 #include "affpcl/data/input_file.h"
 
 namespace affpcl {
@@ -17,7 +18,7 @@ std::size_t at(CsvState s) { return static_cast<std::size_t>(s); }
 using Steps = std::array<std::array<CsvState, 256>, kCsvStates>;
 
 // CsvReader::scan, byte by byte.
-Steps steps_of(char separator) {
+Steps steps_of(CsvMarks marks) {
   Steps next;
   const auto set = [&](CsvState s, char c, CsvState to) {
     next[at(s)][static_cast<unsigned char>(c)] = to;
@@ -32,8 +33,12 @@ Steps steps_of(char separator) {
     if (s == kRecord || s == kField || s == kReturn || s == kQuote) set(s, '"', kQuoted);
     set(s, '\n', kRecord);
     set(s, '\r', kReturn);
-    set(s, separator, kField);
+    set(s, marks.separator, kField);
+    if (marks.comment != '\0' && (s == kRecord || s == kReturn)) set(s, marks.comment, kComment);
   }
+  next[at(kComment)].fill(kComment);
+  set(kComment, '\n', kRecord);
+  set(kComment, '\r', kReturn);
   return next;
 }
 
@@ -51,8 +56,8 @@ std::int64_t line_ends(std::span<const char> bytes, char before) {
 
 class Passage {
  public:
-  Passage(char separator, std::int64_t from)
-      : separator_(separator), next_(steps_of(separator)), position_(from) {
+  Passage(CsvMarks marks, std::int64_t from)
+      : marks_(marks), next_(steps_of(marks)), position_(from) {
     for (std::size_t s = 0; s < kCsvStates; ++s) passed.leaves[s] = static_cast<CsvState>(s);
     passed.record.fill(-1);
     passed.lines_before.fill(0);
@@ -63,7 +68,10 @@ class Passage {
   void take(std::span<const char> bytes, char before) {
     const auto came = passed.leaves;
     const auto record = passed.record;
-    const bool quotes = std::memchr(bytes.data(), '"', bytes.size()) != nullptr;
+    const auto holds = [&](char c) {
+      return std::memchr(bytes.data(), c, bytes.size()) != nullptr;
+    };
+    const bool quotes = holds('"') || (marks_.comment != '\0' && holds(marks_.comment));
     for (std::size_t s = 0; s < kCsvStates; ++s) {
       std::size_t like = 0;  // who has come here in the same state has seen the same
       while (came[like] != came[s] || (record[like] < 0) != (record[s] < 0)) ++like;
@@ -87,9 +95,10 @@ class Passage {
   // Without a quote among the bytes it is the last separator or line end that counts.
   bool skip(std::span<const char> bytes, std::size_t s) {
     if (passed.leaves[s] == CsvState::kQuoted) return true;
+    if (passed.leaves[s] == CsvState::kComment) return false;
     if (passed.record[s] < 0) return false;
     const auto last = std::find_if(bytes.rbegin(), bytes.rend(),
-                                   [&](char c) { return c == separator_ || c == '\n'; });
+                                   [&](char c) { return c == marks_.separator || c == '\n'; });
     if (last == bytes.rend()) return false;
     CsvState state = *last == '\n' ? CsvState::kRecord : CsvState::kField;
     for (auto c = last.base(); c != bytes.end(); ++c) state = step(state, *c);
@@ -114,16 +123,19 @@ class Passage {
 
   CsvState step(CsvState s, char c) const { return next_[at(s)][static_cast<unsigned char>(c)]; }
 
-  char separator_;
+  CsvMarks marks_;
   Steps next_;
   std::int64_t position_;
 };
 
 }  // namespace
 
-CsvPassage csv_passage(const std::string& path, char separator, std::int64_t from,
+BadRows::BadRows(std::vector<std::string> all, bool is_fatal)
+    : BadInput(several(all)), sentences(std::move(all)), fatal(is_fatal) {}
+
+CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
                        std::int64_t to) {
-  Passage passage(separator, from);
+  Passage passage(marks, from);
   InputFile file(path);
   file.seek(from - 1);  // behind the names of the columns, so there is a byte before
   std::vector<char> buffer(kBlock + 1);

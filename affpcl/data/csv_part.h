@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
+
+#include "affpcl/base/error.h"
 
 namespace affpcl {
 
@@ -20,8 +23,8 @@ struct CsvPart {
 };
 
 // What is in the mind of a reader between two bytes.
-enum class CsvState { kRecord, kField, kPlain, kQuoted, kQuote, kClosed, kReturn };
-inline constexpr std::size_t kCsvStates = 7;
+enum class CsvState { kRecord, kField, kPlain, kQuoted, kQuote, kClosed, kReturn, kComment };
+inline constexpr std::size_t kCsvStates = 8;
 
 struct CsvPassage {
   template <class T>
@@ -33,6 +36,19 @@ struct CsvPassage {
   std::int64_t lines = 0;              // line ends in the range
 };
 
-CsvPassage csv_passage(const std::string& path, char separator, std::int64_t from, std::int64_t to);
+struct CsvMarks {
+  char separator = ',';
+  char comment = '\0';  // begins a line that is no record; '\0': none does
+};
+// Rows that are no rows of their table, a sentence each. `fatal`: nothing could be read behind.
+class BadRows : public BadInput {
+ public:
+  BadRows(std::vector<std::string> sentences, bool fatal);
+  std::vector<std::string> sentences;
+  bool fatal;
+};
+
+CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
+                       std::int64_t to);
 
 }  // namespace affpcl

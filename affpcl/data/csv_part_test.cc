@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "affpcl/data/csv.h"
 #include "affpcl/data/file_test.h"
 #include "affpcl/random/streams.h"
@@ -26,20 +28,23 @@ constexpr const char* kNasty =
 class CsvPartTest : public FileTest {
  protected:
   // Each row with its line, and at last what was refused.
-  static void read(CsvReader& in, std::vector<std::string>& rows) {
+  static bool read(CsvReader& in, std::vector<std::string>& rows) {
     try {
       while (in.next()) {
         rows.push_back(fmt::format("{}:", in.line()));
         for (std::string_view f : in.fields()) rows.back() += fmt::format("[{}]", f);
       }
-    } catch (const BadInput& e) {
-      rows.emplace_back(e.what());
+    } catch (const BadRows& e) {
+      rows.insert(rows.end(), e.sentences.begin(), e.sentences.end());
+      return !e.fatal;
     }
+    return true;
   }
   std::vector<std::string> whole() const {
     std::vector<std::string> rows;
     CsvReader in(path);
     read(in, rows);
+    std::sort(rows.begin(), rows.end());
     return rows;
   }
   // The same, part after part. Cuts are places between the header and the end.
@@ -50,18 +55,17 @@ class CsvPartTest : public FileTest {
     std::int64_t line = in.next_line(), from = in.position();
     cuts.push_back(in.size());
     for (std::int64_t to : cuts) {
-      const CsvPassage p = csv_passage(path, in.separator(), from, to);
+      const CsvPassage p = csv_passage(path, {.separator = in.separator()}, from, to);
       if (p.record[state] >= 0) {
         CsvReader part(path);
         part.read_only({.begin = p.record[state], .line = line + p.lines_before[state], .end = to});
-        const std::size_t before = rows.size();
-        read(part, rows);
-        if (rows.size() > before && !std::isdigit(rows.back()[0])) return rows;  // refused
+        if (!read(part, rows)) break;
       }
       line += p.lines;
       state = static_cast<std::size_t>(p.leaves[state]);
       from = to;
     }
+    std::sort(rows.begin(), rows.end());
     return rows;
   }
   std::int64_t rows_begin() const { return CsvReader(path).position(); }
@@ -72,8 +76,8 @@ TEST_F(CsvPartTest, AnyTwoCutsOfANastyFile) {
   write(kNasty);
   const std::vector<std::string> want = whole();
   ASSERT_EQ(want.size(), 7u);
-  EXPECT_EQ(want[0], "3:[x][1]");
-  EXPECT_EQ(want[6], "20:[last][]");
+  EXPECT_NE(std::find(want.begin(), want.end(), "3:[x][1]"), want.end());
+  EXPECT_NE(std::find(want.begin(), want.end(), "20:[last][]"), want.end());
   for (std::int64_t a = rows_begin(); a <= size(); ++a)
     for (std::int64_t b = a; b <= size(); ++b) ASSERT_EQ(cut({a, b}), want) << a << " " << b;
 }
@@ -97,6 +101,10 @@ TEST_F(CsvPartTest, LettersAtRandom) {
     for (std::uint32_t k = 0; k < 40; ++k) text += kLetters[draw(k, kLetters.size())];
     write(text);
     const std::vector<std::string> want = whole();
+    if (std::count_if(want.begin(), want.end(), [](const std::string& row) {
+          return row.find("fields where") != std::string::npos;
+        }) >= 10)
+      continue;  // the rest is not read
     for (std::int64_t a = 4; a <= size(); a += 3)
       ASSERT_EQ(cut({a, std::min<std::int64_t>(size(), a + 7)}), want) << text;
   }

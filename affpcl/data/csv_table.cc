@@ -19,9 +19,15 @@ class Builder {
  public:
   enum class Want { kInfer, kNumber, kText };
 
-  Builder(const CsvReader& reader, std::size_t index, Want want)
-      : reader_(reader), index_(index), want_(want) {
+  Builder(const CsvReader& reader, const MissingWords& missing, std::size_t index, Want want)
+      : reader_(reader),
+        missing_(missing),
+        index_(index),
+        want_(want),
+        decimal_(reader.decimal()),
+        levels_(column, missing) {
     column.name = reader.header()[index];
+    column.decimal = decimal_;
     if (want == Want::kText) column.type = Column::Type::kText;
   }
   Builder(const Builder&) = delete;
@@ -29,7 +35,6 @@ class Builder {
 
   // Numbers came first, then a text: what the numbers looked like is gone.
   bool late() const { return late_; }
-  const std::string& late_text() const { return late_text_; }
 
   void reserve(std::size_t rows) {
     if (column.type == Column::Type::kText) column.codes.reserve(rows);
@@ -40,16 +45,17 @@ class Builder {
     const std::string_view field = reader_.fields()[index_];
     if (column.type == Column::Type::kText) return levels_.add(field);
     if (late_) return;
-    if (const std::optional<double> number = parse_number(field)) {
+    if (missing_numbers_ && missing_.has(field)) {
+      add_missing();
+    } else if (const std::optional<double> number = parse_number(field, decimal_);
+               number && (field.size() < 16 || !beyond_double(field))) {
       column.numbers.push_back(*number);
-    } else if (is_missing(field)) {
-      column.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
-      ++column.missing;
+    } else if (missing_.has(field)) {
+      add_missing();
     } else {
-      if (want_ == Want::kNumber) reader_.refuse(index_, "is not a number");
+      if (want_ == Want::kNumber) reader_.refuse(index_, no_number(field, decimal_));
       column.first_text = row;
       late_ = column.missing != row;
-      late_text_ = field;
       if (!late_) begin_text(row), levels_.add(field);
       std::vector<double>().swap(column.numbers);
     }
@@ -66,13 +72,33 @@ class Builder {
     column.codes.assign(static_cast<std::size_t>(missing), -1);
   }
 
+  void add_missing() {
+    column.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
+    ++column.missing;
+  }
+
   const CsvReader& reader_;
+  const MissingWords& missing_;
   std::size_t index_;
   Want want_;
+  char decimal_;
+  bool missing_numbers_ = missing_.holds_numbers();
   bool late_ = false;
-  std::string late_text_;
-  Levels levels_{column};
+  Levels levels_;
 };
+
+// What differs from the commonest file, for a note.
+std::string unusual(const CsvReader& reader) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (reader.separator() != ',')
+    add(reader.separator() == '\t'  ? "separator tab"
+        : reader.separator() == ' ' ? "separator space"
+                                    : fmt::format("separator '{}'", reader.separator()));
+  if (reader.decimal() != '.') add("decimal comma");
+  if (reader.encoding() != "utf-8") add(fmt::format("encoding {}", reader.encoding()));
+  return text;
+}
 
 DataTable read(CsvReader& reader, const TableOptions& options, std::int64_t size) {
   const std::string& path = reader.path();
@@ -86,10 +112,11 @@ DataTable read(CsvReader& reader, const TableOptions& options, std::int64_t size
           fmt::format("{}: column '{}' is asked for as text and as numbers", path, name));
     w = Want::kText;
   }
+  const MissingWords missing(options.reading.na);
   std::deque<Builder> builders;
   for (const std::string& name : options.columns.empty() ? reader.header() : options.columns) {
     const std::size_t index = reader.column(name);
-    builders.emplace_back(reader, index, want[index]);
+    builders.emplace_back(reader, missing, index, want[index]);
   }
 
   DataTable table;
@@ -113,17 +140,14 @@ DataTable read(CsvReader& reader, const TableOptions& options, std::int64_t size
   for (Builder& b : builders)
     if (b.late()) late.push_back(&b);
   if (!late.empty()) {
-    if (!reader.rewind())
-      throw BadInput(
-          table.complaint(late[0]->column.first_text, late[0]->column.name, late[0]->late_text(),
-                          "comes after numbers, and this input cannot be read twice: say that "
-                          "the column is text"));
+    reader.rewind();
     for (Builder* b : late) b->begin_again(), b->reserve(static_cast<std::size_t>(table.rows));
     std::int64_t rows = 0;
     for (; reader.next(); ++rows)
       for (Builder* b : late) b->add(rows);
     if (rows != table.rows) throw BadInput(fmt::format("{} changed while it was read", path));
   }
+  table.read_as = unusual(reader);
   for (Builder& b : builders) table.columns.push_back(std::move(b.column));
   return table;
 }
@@ -131,15 +155,15 @@ DataTable read(CsvReader& reader, const TableOptions& options, std::int64_t size
 }  // namespace
 
 DataTable read_csv(const std::string& path, const TableOptions& options) {
-  CsvReader reader(path);
+  CsvReader reader(path, options.reading);
   DataTable table = read(reader, options, reader.size());
   if (table.rows == 0) throw BadInput(no_rows(path));
   return table;
 }
 
 DataTable read_csv(const std::string& path, const TableOptions& options, const CsvPart& part) {
-  CsvReader reader(path);
-  if (!reader.read_only(part)) throw BadInput(fmt::format("{} cannot be read in parts", path));
+  CsvReader reader(path, options.reading);
+  reader.read_only(part);
   return read(reader, options, std::min(part.end, reader.size()) - part.begin);
 }
 

@@ -67,7 +67,7 @@ TEST_F(CsvRows, LinesAreCountedAsAnEditorDoes) {
   EXPECT_EQ(in.line(), 7);
   EXPECT_FALSE(in.next());
   EXPECT_FALSE(in.next());
-  ASSERT_TRUE(in.rewind());
+  in.rewind();
   ASSERT_TRUE(in.next());
   EXPECT_EQ(in.line(), 3);
   EXPECT_EQ(in.fields()[1], "x\r\ny\nz");
@@ -119,7 +119,7 @@ TEST_F(CsvRows, AFileThatShrinksJustEnds) {
   while (in.next()) {
   }
   std::filesystem::resize_file(path, 0);
-  ASSERT_TRUE(in.rewind());
+  in.rewind();
   EXPECT_FALSE(in.next());
 }
 
@@ -146,12 +146,12 @@ TEST_F(CsvRows, RefusesLooseQuotes) {
 }
 
 TEST_F(CsvRows, RefusesBinaryFiles) {
-  refuses(std::string("PK\x03\x04\0\0\n", 7), ", line 1: a zero byte");
-  refuses(std::string("a,b\n1,2\n1,\0", 12), ", line 3: a zero byte");
+  refuses(std::string("PX\x03\x04\0\0\n", 7), ", line 1: field 1: a zero byte");
+  refuses(std::string("a,b\n1,2\n1,\0", 12), ", line 3: column 'b': a zero byte");
   std::string late = "a,b\n";
   for (int i = 0; i < 100'000; ++i) late += "1,2\n";
-  refuses(late + std::string("1,\0\n", 4), ", line 100002: a zero byte");
-  refuses(late + std::string("1,\"\0\"\n", 6), ", line 100002: a zero byte");
+  refuses(late + std::string("1,\0\n", 4), ", line 100002: column 'b': a zero byte");
+  refuses(late + std::string("1,\"\0\"\n", 6), ", line 100002: column 'b': a zero byte");
 }
 
 TEST_F(CsvRows, RefusesEndlessLines) {

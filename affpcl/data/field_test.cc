@@ -77,9 +77,9 @@ TEST(Field, NamesInAList) {
 }
 
 TEST(Field, Missing) {
-  for (const char* text : {"", "  ", "NA", "na", "NaN", "nan", "NAN", " ? "})
+  for (const char* text : {"", "  ", "NA", "na", "NaN", "nan", "NAN", " ? ", "N/A", "null", "None", "-", "."})
     EXPECT_TRUE(is_missing(text)) << text;
-  for (const char* text : {"0", "N", "NAN1", "none", "??", "-"})
+  for (const char* text : {"0", "N", "NAN1", "nobody", "??", "--"})
     EXPECT_FALSE(is_missing(text)) << text;
 }
 

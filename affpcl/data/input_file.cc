@@ -10,7 +10,8 @@
 
 namespace affpcl {
 
-InputFile::InputFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "re")) {
+InputFile::InputFile(const std::string& path)
+    : path_(path), spool_(spooled(path)), file_(std::fopen(place().c_str(), "re")) {
   if (!file_) throw BadInput(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
   struct stat status {};
   if (fstat(fileno(file_.get()), &status) == 0 && S_ISDIR(status.st_mode))
@@ -23,6 +24,7 @@ std::int64_t InputFile::size() const {
 }
 
 std::size_t InputFile::read(char* to, std::size_t bytes) {
+  stop_if_asked();
   std::size_t got = 0;
   while (got < bytes && std::feof(file_.get()) == 0) {
     got += std::fread(to + got, 1, bytes - got, file_.get());

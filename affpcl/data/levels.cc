@@ -1,11 +1,9 @@
 #include "affpcl/data/levels.h"
 
-#include "affpcl/data/field.h"
-
 namespace affpcl {
 
 void Levels::add(std::string_view field) {
-  if (is_missing(field)) {
+  if (missing_.has(field)) {
     column_.codes.push_back(-1);
     ++column_.missing;
     return;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "affpcl/data/field.h"
 #include "affpcl/data/table.h"
 
 namespace affpcl {
@@ -12,7 +13,8 @@ namespace affpcl {
 class Levels {
  public:
   // What is added goes to `column`, which stays where it is as long as this lives.
-  explicit Levels(Column& column) : column_(column) {}
+  explicit Levels(Column& column, const MissingWords& missing = usual_missing())
+      : column_(column), missing_(missing) {}
   Levels(const Levels&) = delete;
   Levels& operator=(const Levels&) = delete;
 
@@ -38,6 +40,7 @@ class Levels {
   };
 
   Column& column_;
+  const MissingWords& missing_;
   std::int32_t last_ = -1;
   std::unordered_set<std::int32_t, Text, Text> known_{16, Text{&column_.levels},
                                                       Text{&column_.levels}};

@@ -42,10 +42,9 @@ struct Entry {
 
 class Archive {
  public:
-  explicit Archive(const std::string& path) : path_(path) {
-    const InputFile there(path);  // says why it cannot be read, if so
+  explicit Archive(const std::string& path) : path_(path), file_(path) {
     int code = 0;
-    zip_.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
+    zip_.reset(zip_open(file_.place().c_str(), ZIP_RDONLY, &code));
     if (!zip_) {
       zip_error_t error;
       zip_error_init_with_code(&error, code);
@@ -87,6 +86,7 @@ class Archive {
   }
 
   std::string path_;
+  InputFile file_;  // says why it cannot be read, if so
   std::unique_ptr<zip_t, Discard> zip_;
 };
 

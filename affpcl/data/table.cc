@@ -25,15 +25,15 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kEndings[] = {".csv",    ".tsv",      ".npy",  ".npz", ".svm",
-                                         ".libsvm", ".svmlight", ".json", ".idx"};
+                                         ".libsvm", ".svmlight", ".json", ".idx", ".parquet",
+                                         ".arrow",  ".feather"};
 
-std::vector<std::string> csv_header(const std::string& path) { return CsvReader(path).header(); }
 
 struct Format {
   DataTable (*read)(const std::string& path, const TableOptions& options);
   std::vector<std::string> (*header)(const std::string& path);
 };
-constexpr Format kCsv{read_csv, csv_header};
+constexpr Format kCsv{read_csv, nullptr};
 constexpr Format kNpy{read_npy, npy_header};
 constexpr Format kNpz{read_npz, npz_header};
 constexpr Format kIdx{read_idx, idx_header};
@@ -41,7 +41,9 @@ constexpr Format kSvmlight{read_svmlight, svmlight_header};
 constexpr Format kLeaf{read_leaf, leaf_header};
 
 std::string ending(const std::string& path) {
-  std::string e = fs::path(path).extension().string();
+  fs::path name(path);
+  std::string e = name.extension().string();
+  if (e == ".gz" || e == ".zst" || e == ".xz") e = name.replace_extension().extension().string();
   std::transform(e.begin(), e.end(), e.begin(), [](unsigned char c) { return std::tolower(c); });
   return e;
 }
@@ -52,22 +54,49 @@ bool is_idx_name(const std::string& path) {
   return ending(path) == ".idx" || (at != std::string::npos && path.find("-ubyte", at) == at + 5);
 }
 
-// Nothing of a pipe: what is read of it is gone.
 std::string opening(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return {};
-  std::string bytes(8, '\0');
+  std::string bytes(16, '\0');
   bytes.resize(InputFile(path).read(bytes.data(), bytes.size()));
   return bytes;
 }
 
+// Files that people have and that are no tables of text.
+struct Foreign {
+  std::string_view magic, what;
+};
+constexpr Foreign kForeign[] = {
+    {"\xD0\xCF\x11\xE0", "is an Excel file; save it as CSV or Parquet"},
+    {"BZh", "is packed by bzip2; unpack it with bunzip2 first"},
+    {"\x89HDF", "is an HDF5 file; save the table as CSV or Parquet"},
+    {"SQLite format 3", "is a SQLite database; export the table as CSV"},
+    {"$FL2", "is an SPSS file; save it as CSV"},
+    {"<stata_dta>", "is a Stata file; save it as CSV"},
+    {"RDX", "is a file of R; write.csv saves a table as CSV"},
+    {"%PDF", "is a PDF file; save the table as CSV"},
+    {"<!DOCTYPE", "is a web page; download the file itself"},
+    {"<!doctype", "is a web page; download the file itself"},
+    {"<html", "is a web page; download the file itself"},
+};
+
+void refuse_foreign(const std::string& path, std::string_view first) {
+  if (first.starts_with("PK\x03\x04")) {
+    const std::string last = ending(path);
+    throw BadInput(fmt::format("{} {}", path,
+                               last == ".xlsx" || last == ".xlsm" || last == ".ods"
+                                   ? "is a spreadsheet; save it as CSV or Parquet"
+                                   : "is a zip archive; unpack it first (a spreadsheet: save it as "
+                                     "CSV or Parquet)"));
+  }
+  for (const Foreign& f : kForeign)
+    if (first.starts_with(f.magic)) throw BadInput(fmt::format("{} {}", path, f.what));
+}
+
 const Format& format_of(const std::string& path) {
   const std::string first = opening(path), last = ending(path);
-  if (first.starts_with("\x1f\x8b"))
-    throw BadInput(fmt::format("{} is compressed; unpack it with gunzip first", path));
   if (first.starts_with(kNpyMagic) || last == ".npy") return kNpy;
   if (is_idx_magic(first) || is_idx_name(path)) return kIdx;
   if (last == ".npz") return kNpz;
+  refuse_foreign(path, first);
   if (last == ".json") return kLeaf;
   if (last == ".svm" || last == ".libsvm" || last == ".svmlight") return kSvmlight;
   return kCsv;
@@ -101,14 +130,17 @@ void make_text(Column& column) {
 }
 
 DataTable read_table(const std::string& path, const TableOptions& options) {
+  const InputScope once;
   const Format& format = format_of(path);
   DataTable table = format.read(path, options);
   if (format.read != kCsv.read) settle(table, options);
   return table;
 }
 
-std::vector<std::string> table_header(const std::string& path) {
-  return format_of(path).header(path);
+std::vector<std::string> table_header(const std::string& path, const ReadOptions& reading) {
+  const InputScope once;
+  const Format& format = format_of(path);
+  return format.header == nullptr ? CsvReader(path, reading).header() : format.header(path);
 }
 
 bool is_csv(const std::string& path) { return format_of(path).read == kCsv.read; }
@@ -139,7 +171,8 @@ const std::vector<double>& DataTable::numbers(std::string_view name) const {
   if (c.first_text < 0)
     throw BadInput(fmt::format("{}: column '{}' was read as text, not as numbers", path, c.name));
   const auto code = static_cast<std::size_t>(c.codes[static_cast<std::size_t>(c.first_text)]);
-  throw BadInput(complaint(c.first_text, c.name, c.levels[code], "is not a number"));
+  throw BadInput(
+      complaint(c.first_text, c.name, c.levels[code], no_number(c.levels[code], c.decimal)));
 }
 
 std::vector<std::string> DataTable::names() const {

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "affpcl/data/dates.h"
+#include "affpcl/data/read_options.h"
+
 namespace affpcl {
 
 struct Column {
@@ -19,6 +22,8 @@ struct Column {
   std::vector<std::string> levels = {};  // in the order they appear
   std::int64_t missing = 0;
   std::int64_t first_text = -1;  // the first row without a number, where numbers were looked for
+  char decimal = '.';            // the decimal mark of its texts
+  DateOrder dates = DateOrder::kNone;  // its numbers are days, which the file writes as dates
 };
 
 void make_text(Column& column);  // 1.5 becomes "1.5"; texts stay as they are
@@ -41,6 +46,8 @@ struct DataTable {
   std::string complaint(std::int64_t row, std::string_view column, std::string_view value,
                         std::string_view what) const;
 
+  std::string read_as = {};  // what a reader has found out beyond the usual: "separator ';', …"
+
   // (row, line) wherever a line does not just follow the one before; empty: there are no lines.
   std::vector<std::pair<std::int64_t, std::int64_t>> line_breaks;
 };
@@ -49,15 +56,16 @@ struct TableOptions {
   std::vector<std::string> columns = {};  // those wanted, in this order; empty: all
   std::vector<std::string> text = {};    // taken as text, whatever they look like (an agent's name)
   std::vector<std::string> number = {};  // must be numbers: the first field that is none is refused
+  ReadOptions reading = {};              // of text tables
 };
 
 // The whole table. What a file is follows from its first bytes and its ending:
-//   NumPy's .npy and .npz, LIBSVM's .svm .libsvm .svmlight, idx, LEAF's .json; anything else is
-//   CSV.
+//   NumPy's .npy and .npz, LIBSVM's .svm .libsvm .svmlight, idx, LEAF's .json, each of them packed
+//   or not; Parquet and Arrow, by way of Python; anything else is CSV.
 DataTable read_table(const std::string& path, const TableOptions& options = {});
 
 // The names of all columns.
-std::vector<std::string> table_header(const std::string& path);
+std::vector<std::string> table_header(const std::string& path, const ReadOptions& reading = {});
 
 bool is_csv(const std::string& path);        // by ending and first bytes
 bool names_agents(const std::string& path);  // LEAF: the file itself says whose rows are whose

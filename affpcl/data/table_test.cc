@@ -3,9 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "affpcl/data/file_test.h"
+#include "affpcl/data/inputs.h"
 
 namespace affpcl {
 namespace {
@@ -82,7 +85,7 @@ TEST_F(CsvTables, TextCanBeAskedFor) {
 }
 
 TEST_F(CsvTables, RefusesTextWhereNumbersAreAskedFor) {
-  refuses("a,b\n1,2\n\n3,\"1,5\"\n", ", line 4, column 'b': '1,5' is not a number",
+  refuses("a,b\n1,2\n\n3,\"1;5\"\n", ", line 4, column 'b': '1;5' is not a number",
           {.number = {"b"}});
   refuses("a\ninf\n", ", line 2, column 'a': 'inf' is not a number", {.number = {"a"}});
   refuses("a\n1\n", "'a' is asked for as text and as numbers", {.text = {"a"}, .number = {"a"}});
@@ -122,24 +125,85 @@ TEST_F(CsvTables, ManyRows) {
   EXPECT_LT(t.numbers("x").capacity(), 60'000u);  // no more than the data needs
 }
 
-TEST_F(CsvTables, APipeWillDoUnlessItMustBeReadTwice) {
-  const auto through_pipe = [&](const std::string& text, const TableOptions& options) {
-    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+TEST_F(CsvTables, APipeWillDoEvenWhereItIsReadTwice) {
+  const auto through_pipe = [&](const std::string& text) {
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
     std::thread writer([&] { write(text); });
-    try {
-      const DataTable t = read_table(path, options);
-      EXPECT_EQ(t.rows, 2);
-      EXPECT_EQ(t.numbers("x"), (Numbers{1, 2}));
-    } catch (...) {
-      writer.join(), std::remove(path.c_str());
-      throw;
-    }
+    const DataTable t = read_table(path);
     writer.join(), std::remove(path.c_str());
+    EXPECT_EQ(t.rows, 2);
+    EXPECT_EQ(t.numbers("x"), (Numbers{1, 2}));
+    return t.column("agent").levels;
   };
-  through_pipe("agent,x\na,1\nb,2\n", {});
-  through_pipe("agent,x\n1,1\nb,2\n", {.text = {"agent"}});
-  refused([&] { through_pipe("agent,x\n1,1\nb,2\n", {}); },
-          ", line 3, column 'agent': 'b' comes after numbers, and this input cannot be read twice");
+  EXPECT_EQ(through_pipe("agent,x\na,1\nb,2\n"), (Texts{"a", "b"}));
+  EXPECT_EQ(through_pipe("agent,x\n1,1\nb,2\n"), (Texts{"1", "b"}));
+}
+
+TEST_F(CsvTables, WaitingForAPipeEndsWithAnInterruption) {
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::atomic<bool> stop{false};
+  std::thread soon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop = true;
+  });
+  const InputScope inputs(&stop);
+  EXPECT_THROW(read_table(path), Interrupted);
+  soon.join();
+}
+
+TEST_F(CsvTables, DecimalCommasAreFoundWithTheSeparator) {
+  const Numbers want{1.5, -2.25};
+  for (const char* text : {"a;x\nu;1,5\nv;-2,25\n", "a\tx\nu\t1,5\nv\t-2,25\n",
+                           "a|x\nu|1,5\nv|-2,25\n", "a,x\nu,\"1,5\"\nv,\"-2,25\"\n",
+                           "sep=;\na;x\nu;1,5\nv;-2,25\n", "# by us\n\na;x\nu;1,5\nv;-2,25\n",
+                           "a,x\nu,1.5\nv,-2.25\n"})
+    EXPECT_EQ(read(text).numbers("x"), want) << text;
+  EXPECT_EQ(read("a;x\nu;1.234,5\nv;2.000.000,25\n").numbers("x"), (Numbers{1234.5, 2000000.25}));
+  EXPECT_EQ(read("# x,y\n1,2\n3,4\n").numbers("y"), (Numbers{2, 4}));  // as NumPy writes it
+  refuses("a\tx\nu\t1,234\nv\t2,345\n", "column 'x': is '1,234' a number with decimals or");
+  EXPECT_EQ(read("a\tx\nu\t1,234\n", {.reading = {.decimal = DecimalMark::kComma}}).numbers("x"),
+            Numbers{1.234});
+}
+
+TEST_F(CsvTables, EncodingsAreFound) {
+  const Texts want{"M\u00fcller", "\u00e9"};
+  const auto levels = [&](const std::string& text) { return read(text).column("a").levels; };
+  EXPECT_EQ(levels("a,x\nM\u00fcller,1\n\u00e9,2\n"), want);
+  EXPECT_EQ(levels("a,x\nM\xFCller,1\n\xE9,2\n"), want);
+  std::string little = "\xFF\xFE", big = "\xFE\xFF", bare;
+  for (char32_t c : std::u32string(U"a,x\nM\u00fcller,1\n\u00e9,2\n")) {
+    const char lo = static_cast<char>(c & 0xFF), hi = static_cast<char>(c >> 8);
+    little += lo, little += hi, big += hi, big += lo, bare += lo, bare += hi;
+  }
+  EXPECT_EQ(levels(little), want);
+  EXPECT_EQ(levels(big), want);
+  EXPECT_EQ(levels(bare), want);
+  std::string late = "a,x\n";
+  for (int r = 0; r < 100'000; ++r) late += "plain,1\n";
+  EXPECT_EQ(levels(late + "M\xFCller,1\n"), (Texts{"plain", "M\u00fcller"}));
+  refuses("a,x\nM\u00fcller,1\nb\xE9,2\n", "line 3: column 'a': its bytes are no UTF-8");
+  refuses("a,b\nM\xFCller,1\nb,\u00e9\n", "line 3: column 'b': its bytes are UTF-8, and others");
+}
+
+TEST_F(CsvTables, LinesToIgnoreAndWordsForMissing) {
+  EXPECT_EQ(read("made by x\n1,2\na,x\nu,1\n", {.reading = {.skip = 2}}).numbers("x"), Numbers{1});
+  EXPECT_EQ(read("a,x\n% no\nu,1\n%\n", {.reading = {.comment = "%"}}).numbers("x"), Numbers{1});
+  EXPECT_EQ(read("x\n1\nN/A\nnull\nNone\n-\n.\n").column("x").missing, 5);
+  EXPECT_EQ(read("x\n1\n-99\n", {.reading = {.na = "-99"}}).column("x").missing, 1);
+  EXPECT_EQ(read("x\n9007199254740993\n1\n").column("x").type, Column::Type::kText);
+}
+
+TEST_F(CsvTables, RaggedRowsAreListed) {
+  write("a,b\n1,2\n1\n3,4\n1,2,3\n");
+  try {
+    read_table(path);
+    FAIL();
+  } catch (const BadInput& e) {
+    const std::string said = e.what();
+    EXPECT_EQ(said.find("2 problems\n"), 0u) << said;
+    EXPECT_NE(said.find("line 3: 1 fields"), std::string::npos) << said;
+    EXPECT_NE(said.find("line 5: 3 fields"), std::string::npos) << said;
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv_table.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/inputs.h"
 
 namespace affpcl {
 namespace fs = std::filesystem;
@@ -93,7 +94,7 @@ std::vector<std::string> among(const std::vector<std::string>& all,
 // What `options` asks of one file.
 DataTable read_share(const std::string& path, const std::vector<std::string>& header,
                      const TableOptions& options, const std::optional<CsvPart>& part = {}) {
-  TableOptions mine{.columns = among(options.columns, header)};
+  TableOptions mine{.columns = among(options.columns, header), .reading = options.reading};
   const auto keep = [&](const std::vector<std::string>& from, std::vector<std::string>& to) {
     for (const std::string& name : from)
       if (std::find(header.begin(), header.end(), name) != header.end()) to.push_back(name);
@@ -122,11 +123,17 @@ RowAgents agents_by_file(const Tables& tables) {
 
 }  // namespace
 
-std::string file_agent(const std::string& path) { return fs::path(path).stem().string(); }
+std::string file_agent(const std::string& path) {
+  fs::path name(path);
+  for (const char* packed : {".gz", ".zst", ".xz"})
+    if (name.extension() == packed) name.replace_extension();
+  return name.stem().string();
+}
 
 std::vector<std::string> data_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
-  for (const std::string& path : paths) {
+  for (const std::string& given : paths) {
+    const std::string path = given == "-" ? "/dev/stdin" : given;
     std::error_code error;
     const bool pattern = !fs::exists(path, error) && path.find_first_of("*?[") != std::string::npos;
     const std::vector<std::string> here = fs::is_directory(path, error) ? inside_folder(path)
@@ -170,21 +177,26 @@ std::size_t Tables::part_of(std::size_t row) const {
   return static_cast<std::size_t>(after - first.begin()) - 1;
 }
 
-void Tables::refuse(std::size_t row, std::string_view column, std::string_view value,
-                    std::string_view what) const {
+std::string Tables::complaint(std::size_t row, std::string_view column, std::string_view value,
+                              std::string_view what) const {
   for (const DataTable& table : beside)
     if (table.find(column) != nullptr)
-      throw BadInput(table.complaint(static_cast<std::int64_t>(row), column, value, what));
+      return table.complaint(static_cast<std::int64_t>(row), column, value, what);
   const std::size_t part = part_of(row);
-  throw BadInput(
-      parts[part].complaint(static_cast<std::int64_t>(row - first[part]), column, value, what));
+  return parts[part].complaint(static_cast<std::int64_t>(row - first[part]), column, value, what);
+}
+
+void Tables::refuse(std::size_t row, std::string_view column, std::string_view value,
+                    std::string_view what) const {
+  throw BadInput(complaint(row, column, value, what));
 }
 
 std::vector<std::string> tables_header(const std::vector<std::string>& files,
-                                       const std::vector<std::string>& beside) {
-  std::vector<std::string> header = table_header(files[0]);
+                                       const std::vector<std::string>& beside,
+                                       const ReadOptions& reading) {
+  std::vector<std::string> header = table_header(files[0], reading);
   for (const std::string& path : beside)
-    for (const std::string& name : table_header(path)) {
+    for (const std::string& name : table_header(path, reading)) {
       if (std::find(header.begin(), header.end(), name) != header.end())
         throw BadInput(
             fmt::format("{} has a column '{}', and so has what it is put beside; "
@@ -198,7 +210,8 @@ std::vector<std::string> tables_header(const std::vector<std::string>& files,
 Tables read_tables(const std::vector<std::string>& files, const std::vector<std::string>& beside,
                    const TableOptions& options, const TablesShare& share) {
   Tables all;
-  const std::vector<std::string> header = table_header(files[0]);
+  const InputScope once;
+  const std::vector<std::string> header = table_header(files[0], options.reading);
   for (std::size_t f = 0; f < files.size(); ++f) {
     DataTable table{.path = files[f], .rows = 0, .columns = {}, .line_breaks = {}};
     if (f >= share.first && f < share.last) {
@@ -215,7 +228,7 @@ Tables read_tables(const std::vector<std::string>& files, const std::vector<std:
     all.parts.push_back(std::move(table));
   }
   for (const std::string& path : beside) {
-    DataTable table = read_share(path, table_header(path), options);
+    DataTable table = read_share(path, table_header(path, options.reading), options);
     if (static_cast<std::size_t>(table.rows) != all.rows)
       throw BadInput(fmt::format("{} has {} rows, and what it is put beside has {}", path,
                                  table.rows, all.rows));

@@ -36,13 +36,16 @@ struct Tables {
   Column* find(std::string_view name);  // null if there is none
   const Column* find(std::string_view name) const;
   std::size_t part_of(std::size_t row) const;
+  std::string complaint(std::size_t row, std::string_view column, std::string_view value,
+                        std::string_view what) const;
   [[noreturn]] void refuse(std::size_t row, std::string_view column, std::string_view value,
                            std::string_view what) const;
 };
 
 // The names of all columns: of the first file, and of those beside it.
 std::vector<std::string> tables_header(const std::vector<std::string>& files,
-                                       const std::vector<std::string>& beside);
+                                       const std::vector<std::string>& beside,
+                                       const ReadOptions& reading = {});
 
 // What one of several processes reads of all files: a run of them, or of the one CSV file a part.
 struct TablesShare {

@@ -22,7 +22,7 @@ std::vector<double> read_weights(const std::string& path, const std::string& age
   while (in.next()) {
     std::vector<double> theta;
     for (std::size_t column : columns) {
-      const std::optional<double> weight = parse_number(in.fields()[column]);
+      const std::optional<double> weight = parse_number(in.fields()[column], in.decimal());
       if (!weight) in.refuse(column, "is not a number");
       theta.push_back(*weight);
     }

@@ -113,7 +113,8 @@ FitResult fit(Arrays arrays, ArrayTarget target, FitOptions options) {
   refuse_shape(arrays, target.values.size());
   refuse_names(arrays.columns, frame);
   Encoding encoding;
-  encoding.missing = frame.missing;
+  encoding.missing = frame.missing.rest;
+  encoding.reading = frame.reading;
   encoding.target = frame.target;
   encoding.agent_column = frame.agent;
   return fit(tables_of(std::move(arrays), std::move(target), frame), encoding, options);

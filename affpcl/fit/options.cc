@@ -13,8 +13,6 @@ const Params<FrameOptions>& frame_params() {
       {"weights", &FrameOptions::weights,
        "a CSV file with the agents' weights: a column with the agent's name and one per channel",
        kPath},
-      {"missing", &FrameOptions::missing,
-       "missing values: an error, filled with the column's mean, or their rows dropped"},
       {"task", &FrameOptions::task, "auto: a string target is a class"},
       {"family", &FrameOptions::family,
        "the target's distribution: gaussian, t, binomial, multinomial, poisson, negative-binomial, "
@@ -47,6 +45,9 @@ const Params<FitOptions>& FitOptions::params() {
          between(0, kMostThreads)},
     };
     params.add(&FitOptions::frame, frame_params());
+    params.add<TableChoices>(
+        TableChoices::params(), [](const FitOptions& o) { return TableChoices::of(o.frame); },
+        [](const TableChoices& choices, FitOptions& o) { choices.put(o.frame); });
     params.add(&FitOptions::stream, StreamOptions::params());
     return params;
   }();

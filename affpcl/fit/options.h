@@ -32,17 +32,4 @@ struct FitOptions {
   static const Params<FitOptions>& params();
 };
 
-template <>
-struct EnumNames<Missing> {
-  static constexpr std::array<std::string_view, 3> all = {"error", "mean", "drop"};
-};
-template <>
-struct EnumNames<OffsetScale> {
-  static constexpr std::array<std::string_view, 2> all = {"link", "response"};
-};
-template <>
-struct EnumNames<Task> {
-  static constexpr std::array<std::string_view, 3> all = {"auto", "regress", "classify"};
-};
-
 }  // namespace affpcl

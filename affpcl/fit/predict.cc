@@ -1,6 +1,7 @@
 #include "affpcl/fit/predict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/data/tables.h"
 #include "affpcl/mixed/glmm_solver.h"
 
@@ -56,7 +58,8 @@ void put_field(std::string& out, std::string_view field, char separator) {
 
 RowPredictor::RowPredictor(const Model& model)
     : model_(model),
-      likelihood_(model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2)) {
+      likelihood_(std::make_shared<Likelihood>(
+          model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2))) {
   mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
   for (const AgentModel& a : model.agents) {
     agents_[a.name] = &a;
@@ -73,7 +76,6 @@ const AgentModel* RowPredictor::agent(const std::string& name) const {
 std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<double>& x,
                                   FunctionRef<void(const Source&)> refuse) const {
   const Encoding& e = model_.encoding;
-  const double absent = e.missing == Missing::kDrop ? std::nan("") : 0.0;
   std::int64_t missing = 0;
   x.assign(1, 1.0);
   for (std::size_t s = 0; s < e.sources.size(); ++s) {
@@ -81,12 +83,14 @@ std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<doubl
     const double value = row[s];
     const bool gap = std::isnan(value), text = !source.levels.empty();
     missing += gap;
-    if (gap && e.missing == Missing::kError) refuse(source);
-    for (std::size_t w = 0; w < source.width(); ++w) {
+    if (gap && source.missing == Missing::kError) refuse(source);
+    const double absent = source.missing == Missing::kDrop ? std::nan("") : 0.0;
+    for (std::size_t w = 0; w < source.own_width(); ++w) {
       const double number = text ? value == static_cast<double>(w + 1) : value;
       const bool as_mean = text && value == kNewText;
       x.push_back(gap ? absent : as_mean ? 0.0 : (number - source.mean[w]) / source.sd[w]);
     }
+    if (source.indicator) x.push_back(((gap ? 1 : 0) - source.mean.back()) / source.sd.back());
   }
   return missing;
 }
@@ -97,7 +101,7 @@ const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const 
 
 double RowPredictor::loss(double y, double trials, double mean) const {
   const double means[] = {model_.encoding.family == Family::kBinomial ? 1 - mean : mean, mean};
-  return likelihood_.loss(model_.psi, y, trials, means);
+  return likelihood_->loss(model_.psi, y, trials, means);
 }
 
 const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
@@ -121,7 +125,7 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
     own.s2 = 0;
     variances.push_back(variance(own, x));
   }
-  return expected_mean(likelihood_, model_.psi, eta, variances);
+  return expected_mean(*likelihood_, model_.psi, eta, variances);
 }
 
 double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
@@ -140,7 +144,7 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
     own.s2 = 0;
     const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
     const double slope = trials ? y * (1 - y) : log ? y : 1;
-    const double total = likelihood_.variance(model_.psi, y) + slope * slope * variance(own, x);
+    const double total = likelihood_->variance(model_.psi, y) + slope * slope * variance(own, x);
     return {y, normal_limit((1 - kConfidence) / 2) * std::sqrt(total)};
   }
   std::vector<double> deviations;
@@ -168,10 +172,14 @@ struct Score {
 // The rows as they came, for files of CSV; read again, since tables keep numbers, not their text.
 class Echo {
  public:
-  explicit Echo(const std::vector<std::string>& files) : files_(files) { open(0); }
+  Echo(const std::vector<std::string>& files, const ReadOptions& reading)
+      : files_(files), reading_(reading) {
+    open(0);
+  }
 
   const std::vector<std::string>& header() const { return reader_->header(); }
   char separator() const { return reader_->separator(); }
+  char decimal() const { return reader_->decimal(); }
 
   void put_row(std::string& out, char separator) {
     while (!reader_->next())
@@ -186,13 +194,14 @@ class Echo {
     at_ = file;
     const std::vector<std::string> before =
         reader_ ? reader_->header() : std::vector<std::string>();
-    reader_ = std::make_unique<CsvReader>(files_[file]);
+    reader_ = std::make_unique<CsvReader>(files_[file], reading_);
     if (file > 0 && reader_->header() != before)
       throw BadInput(fmt::format("{} has other columns than the first file", files_[file]));
     return true;
   }
 
   const std::vector<std::string>& files_;
+  ReadOptions reading_;
   std::size_t at_ = 0;
   std::unique_ptr<CsvReader> reader_;
 };
@@ -206,8 +215,9 @@ class Predictor {
             const std::vector<std::string>& beside)
       : rows_(model), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
-    if (std::all_of(files.begin(), files.end(), is_csv)) echo_ = std::make_unique<Echo>(files);
-    if (echo_) separator_ = echo_->separator();
+    if (std::all_of(files.begin(), files.end(), is_csv))
+      echo_ = std::make_unique<Echo>(files, e_.reading);
+    if (echo_) separator_ = echo_->separator(), decimal_ = echo_->decimal();
   }
 
   Predictions run() {
@@ -225,7 +235,7 @@ class Predictor {
 
  private:
   void read(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
-    const std::vector<std::string> header = tables_header(files, beside);
+    const std::vector<std::string> header = tables_header(files, beside, e_.reading);
     const auto has = [&](std::string_view name) {
       return std::find(header.begin(), header.end(), name) != header.end();
     };
@@ -233,13 +243,17 @@ class Predictor {
       if (has(name))
         throw BadInput(
             fmt::format("{} has a column '{}' already; rename it first", files[0], name));
-    TableOptions needed;
+    TableOptions needed{.reading = e_.reading};
+    refuse_lacking(files[0], header);
     const auto need = [&](const std::string& name, std::vector<std::string>& as) {
       if (!has(name)) throw BadInput(lacks_column(files[0], name, header));
       needed.columns.push_back(name);
       as.push_back(name);
     };
-    for (const Source& s : e_.sources) need(s.name, s.levels.empty() ? needed.number : needed.text);
+    for (const Source& s : e_.sources) {
+      const bool number = s.levels.empty() && s.dates == DateOrder::kNone;
+      need(s.name, number ? needed.number : needed.text);
+    }
     std::string agent = e_.agent_column;
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
@@ -259,6 +273,20 @@ class Predictor {
     offset_ = e_.offset.empty() ? nullptr : tables_.find(e_.offset);
     trials_ = trials ? tables_.find(e_.trials) : nullptr;
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
+  }
+
+  // All columns that are missing, at once.
+  void refuse_lacking(const std::string& path, const std::vector<std::string>& header) const {
+    std::vector<std::string> lacking;
+    const auto look_for = [&](const std::string& name) {
+      if (std::find(header.begin(), header.end(), name) == header.end()) lacking.push_back(name);
+    };
+    for (const Source& s : e_.sources) look_for(s.name);
+    if (!e_.agent_column.empty()) look_for(e_.agent_column);
+    if (!e_.offset.empty()) look_for(e_.offset);
+    if (lacking.size() < 2) return;  // the nearest name is the better hint
+    throw BadInput(fmt::format("{} lacks {} columns that the model needs: '{}'", path,
+                               lacking.size(), fmt::join(lacking, "', '")));
   }
 
   bool has_source(std::string_view name) const {
@@ -312,7 +340,11 @@ class Predictor {
       tables_.refuse(r, source.name, "",
                      "is missing, and the model was fitted with `missing error`");
     });
-    if (missing > 0 && e_.missing == Missing::kDrop) {
+    const bool no_offset = offset_ != nullptr && std::isnan(offset_->numbers[r]);
+    if (no_offset && e_.missing != Missing::kDrop)
+      tables_.refuse(r, e_.offset, "", "is missing, and is the offset of every prediction");
+    if (no_offset ||
+        std::any_of(x_.begin(), x_.end(), [](double v) { return std::isnan(v); })) {
       ++out_.blank;
       out_.csv += separator_;
       if (e_.classes.empty()) out_.csv += separator_;
@@ -336,43 +368,62 @@ class Predictor {
 
   // Of one row, as RowPredictor::encode wants it.
   double value(const Source& source, const Column& c, std::size_t r) {
+    if (source.dates != DateOrder::kNone) return day(source, c, r);
     if (source.levels.empty()) return c.numbers[r];
     if (c.codes[r] < 0) return std::nan("");
     const auto level = std::find(source.levels.begin(), source.levels.end(), text(c, r));
     if (level != source.levels.end()) return static_cast<double>(level - source.levels.begin());
-    ++out_.new_texts;
+    if (out_.new_texts++ == 0)
+      out_.first_new_text = tables_.complaint(r, c.name, text(c, r), "was not in the fitted rows");
     return RowPredictor::kNewText;
+  }
+
+  double day(const Source& source, const Column& c, std::size_t r) const {
+    if (c.codes[r] < 0) return std::nan("");
+    if (const auto found = parse_date(text(c, r), source.dates)) return *found;
+    tables_.refuse(r, c.name, text(c, r),
+                   fmt::format("is no date such as the model was fitted on ({})",
+                               name_of(source.dates)));
+  }
+
+  // A number with the decimal mark of the rows beside it.
+  void put_decimal(double v) {
+    std::string number = fmt::to_string(v);
+    if (decimal_ != '.') std::replace(number.begin(), number.end(), '.', decimal_);
+    put_field(out_.csv, number, separator_);
   }
 
   // A prediction with its interval, where there is one, and its error where the row has the target.
   void put_number(std::size_t r, const std::vector<double>& weights,
                   RowPredictor::Interval interval) {
     const auto [y, half] = interval;
-    out_.csv += fmt::format("{}{}", y, separator_);
+    put_decimal(y);
+    out_.csv += separator_;
     const double least = e_.numeric() ? -std::numeric_limits<double>::infinity() : 0;
-    out_.csv += std::isnan(half)
-                    ? std::string(1, separator_)
-                    : fmt::format("{}{}{}", std::max(y - half, least), separator_, y + half);
+    if (!std::isnan(half)) put_decimal(std::max(y - half, least));
+    out_.csv += separator_;
+    if (!std::isnan(half)) put_decimal(y + half);
     double truth = targets_.empty() ? std::nan("") : 0;
     for (std::size_t k = 0; k < targets_.size(); ++k)
-      truth += parse_number(text(*targets_[k], r)).value_or(std::nan("")) *
+      truth += parse_number(text(*targets_[k], r), targets_[k]->decimal).value_or(std::nan("")) *
                (weights.empty() ? 1 : weights[k]);
-    if (std::isnan(truth)) return;
+    const double trials = trials_ == nullptr ? 1 : trials_->numbers[r];
+    if (std::isnan(truth) || std::isnan(trials)) return;
     score_.n += 1, score_.y1 += truth, score_.y2 += truth * truth;
     score_.loss += e_.numeric() ? (truth - y) * (truth - y)
-                                : rows_.loss(truth, trials_ == nullptr ? 1 : trials_->numbers[r], y);
+                                : rows_.loss(truth, trials, y);
   }
 
   void put_class(std::size_t r, const std::vector<double>& p) {
     const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     put_field(out_.csv, e_.classes[top], separator_);
-    fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[top]);
+    out_.csv += separator_, put_decimal(p[top]);
     for (std::size_t c = 0; c < p.size() && e_.generalised(); ++c)
-      fmt::format_to(std::back_inserter(out_.csv), "{}{}", separator_, p[c]);
+      out_.csv += separator_, put_decimal(p[c]);
     const std::string_view truth = targets_.empty() ? "" : text(*targets_[0], r);
     if (truth.empty()) return;
     // Numbers that are classes are the same however they are written.
-    const std::optional<double> t = parse_number(truth);
+    const std::optional<double> t = parse_number(truth, targets_[0]->decimal);
     for (std::size_t c = 0; c < e_.classes.size(); ++c)
       if (truth == e_.classes[c] || (t && t == parse_number(e_.classes[c])))
         score_.n += 1, score_.loss -= std::log(p[c]), score_.right += c == top;
@@ -393,7 +444,7 @@ class Predictor {
   std::vector<std::string> file_agents_;  // called so
   bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
-  char separator_ = ',';
+  char separator_ = ',', decimal_ = '.';
   std::vector<double> row_, x_;
   std::unordered_map<std::string, std::int64_t> strangers_;
   Score score_;
@@ -403,6 +454,7 @@ class Predictor {
 
 Predictions predict(const Model& model, const std::vector<std::string>& files,
                     const std::vector<std::string>& beside) {
+  const InputScope once;
   return Predictor(model, files, beside).run();
 }
 

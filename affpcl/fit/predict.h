@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
-#include "affpcl/mixed/family.h"
 #include "affpcl/table/model.h"
 
 namespace affpcl {
+
+class Likelihood;
 
 // What a model says of one row: a 1 and its standardised numbers, in the order of the coefficients.
 class RowPredictor {
@@ -21,7 +23,7 @@ class RowPredictor {
   // x becomes a 1 and the row's standardised numbers. The row has a value per source: a number, or
   // which of the levels; NaN where it is missing, kNewText for a text that no fitted row had, which
   // counts as the mean of its columns. What is missing is treated as the fit said:
-  //   Missing::kMean    as the mean of its columns
+  //   Missing::kMean, Missing::kIndicator   as the mean of its columns
   //   Missing::kDrop    the row has no prediction: all are NaN
   //   Missing::kError   refuse(source) is called, and throws
   // Returns how many values are missing.
@@ -48,7 +50,7 @@ class RowPredictor {
   std::vector<double> mean(const AgentModel* agent, const std::vector<double>& x,
                            double offset) const;
   const Model& model_;
-  Likelihood likelihood_;
+  std::shared_ptr<const Likelihood> likelihood_;
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::vector<double> mean_weights_;
 };
@@ -60,6 +62,7 @@ struct Predictions {
   std::string csv;
   std::int64_t rows = 0;
   std::int64_t unseen_rows = 0, filled = 0, blank = 0, new_texts = 0;
+  std::string first_new_text = {};  // where the first of new_texts stands
   std::vector<std::string> unseen;  // agents the model does not know
   // Against the target, where the data has it.
   std::int64_t scored = 0;

@@ -9,6 +9,7 @@
 namespace affpcl {
 
 SymmetricEigen symmetric_eigen(MatrixView A) {
+  if (A.rows() == 0) return {};  // a model of an intercept alone has no slopes
   const Eigen::SelfAdjointEigenSolver<ColMajor> eigen(transpose_of(A));
   SymmetricEigen result{Vector(A.rows()), Matrix(A.rows(), A.cols())};
   vector_of(result.values) = eigen.eigenvalues();

@@ -26,6 +26,9 @@ std::string headline(const FitResult& r) {
   if (!r.scored)
     return fmt::format("{} agents have a model each; not scored, so no gain is known",
                        r.model.agents.size());
+  if (n == 1)
+    return fmt::format("one agent, so its own model is all there is: {} {:.4g} on {}",
+                       measure_name(r.model.encoding), r.loss.chosen, scored_rows(r.model.solver));
   const char* const comma = r.model.solver == SolverKind::kStream ? "," : "";
   std::string text = fmt::format(
       "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} (gain {5}); {6} of {7} "

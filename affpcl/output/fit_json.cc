@@ -7,7 +7,7 @@
 namespace affpcl {
 
 const char* to_text(Missing missing) {
-  return missing == Missing::kError ? "error" : missing == Missing::kMean ? "mean" : "drop";
+  return name_of(missing).data();
 }
 
 std::string pretty(const Json& json) {

@@ -55,6 +55,17 @@ Json family_json(const Model& model) {
   return family;
 }
 
+Json reading_json(const ReadOptions& o) {
+  return {{"sep", o.sep},
+          {"decimal", std::string(name_of(o.decimal))},
+          {"encoding", std::string(name_of(o.encoding))},
+          {"na", o.na},
+          {"skip", o.skip},
+          {"comment", o.comment},
+          {"decimal_found",
+           o.decimal_before == '\0' ? std::string() : std::string(1, o.decimal_before)}};
+}
+
 Json to_json(const Losses& l) {
   return {{"given", l.chosen},
           {"personalised", l.personalised},
@@ -99,6 +110,26 @@ class Reader {
     m.s2 = at.contains("s2") ? get<double>(at, "s2") : std::nan("");
     if (at.contains("cov")) m.cov = covariance(at, "cov", d);
     return m;
+  }
+  template <class Enum>
+  Enum named(const std::string& text, const char* key) const {
+    for (std::size_t k = 0; k < EnumNames<Enum>::all.size(); ++k)
+      if (EnumNames<Enum>::all[k] == text) return static_cast<Enum>(k);
+    damaged(key);
+  }
+  ReadOptions reading(const Json& at) const {
+    const Json& json = object(at, "reading");
+    ReadOptions o;
+    o.sep = get<std::string>(json, "sep");
+    o.decimal = named<DecimalMark>(get<std::string>(json, "decimal"), "decimal");
+    o.encoding = named<TextEncoding>(get<std::string>(json, "encoding"), "encoding");
+    o.na = get<std::string>(json, "na");
+    o.skip = get<std::int64_t>(json, "skip");
+    o.comment = get<std::string>(json, "comment");
+    const auto found = get<std::string>(json, "decimal_found");
+    if (found.size() > 1) damaged("decimal_found");
+    if (!found.empty()) o.decimal_before = found[0];
+    return o;
   }
   const Json& object(const Json& at, const char* key) const {
     if (!at.contains(key) || !at[key].is_object()) damaged(key);
@@ -160,6 +191,9 @@ std::string model_json(const Model& model) {
   for (const Source& s : e.sources) {
     Json c{{"name", s.name}};
     if (!s.levels.empty()) c["levels"] = s.levels;
+    if (s.missing != e.missing) c["missing"] = to_text(s.missing);
+    if (s.indicator) c["indicator"] = true;
+    if (s.dates != DateOrder::kNone) c["dates"] = std::string(name_of(s.dates));
     c["mean"] = s.mean;
     c["sd"] = s.sd;
     columns.push_back(std::move(c));
@@ -224,6 +258,7 @@ std::string model_json(const Model& model) {
       {"noise", model.noise},
       {"agent_column", e.agent_column},
       {"missing", to_text(e.missing)},
+      {"reading", reading_json(e.reading)},
       {"columns", std::move(columns)},
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
@@ -270,12 +305,19 @@ Model parse_model(const std::string& text, const std::string& path) {
   const bool stream = model.solver == SolverKind::kStream;
   e.agent_column = r.get<std::string>(json, "agent_column");
   const std::string missing = r.get<std::string>(json, "missing");
-  if (missing != "error" && missing != "mean" && missing != "drop") r.damaged("missing");
-  e.missing = missing == "error"  ? Missing::kError
-              : missing == "mean" ? Missing::kMean
-                                  : Missing::kDrop;
+  e.missing = r.named<Missing>(missing, "missing");
+  e.reading = r.reading(json);
   for (const Json& c : r.list(json, "columns")) {
-    Source s{.name = r.get<std::string>(c, "name"), .levels = {}, .mean = {}, .sd = {}};
+    Source s{.name = r.get<std::string>(c, "name"),
+             .levels = {},
+             .mean = {},
+             .sd = {},
+             .missing = e.missing};
+    if (c.contains("missing"))
+      s.missing = r.named<Missing>(r.get<std::string>(c, "missing"), "missing");
+    s.indicator = c.contains("indicator") && r.get<bool>(c, "indicator");
+    if (c.contains("dates"))
+      s.dates = r.named<DateOrder>(r.get<std::string>(c, "dates"), "dates");
     if (c.contains("levels")) s.levels = r.get<std::vector<std::string>>(c, "levels");
     if (s.levels.size() == 1) r.damaged("levels");
     s.mean = r.numbers(c, "mean", s.width());

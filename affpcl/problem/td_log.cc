@@ -36,7 +36,7 @@ class Numbering {
 };
 
 double number_in(const CsvReader& in, std::size_t column) {
-  const std::optional<double> number = parse_number(in.fields()[column]);
+  const std::optional<double> number = parse_number(in.fields()[column], in.decimal());
   if (!number) in.refuse(column, "is not a number");
   return *number;
 }

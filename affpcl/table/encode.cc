@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -66,13 +67,23 @@ std::string listed(const std::vector<std::string>& names) {
   return all;
 }
 
-// A text among numbers is a slip, not a category.
-void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
-  if (!is_text(c)) return;
+// A code such as 3+, <1 or 5-9: no number, but made of numbers.
+bool is_code(const std::string& level) {
+  return level.find_first_of("0123456789") != std::string::npos &&
+         level.find_first_not_of("0123456789+-<>= .%") == std::string::npos;
+}
+
+// A text among numbers is a slip, not a category, unless all such texts are codes.
+bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
+               Processes& processes, Problems& problems) {
+  if (!is_text(c)) return false;
   std::vector<char> number(c.levels.size());
+  bool codes = c.levels.size() <= most_levels;
+  for (std::size_t l = 0; l < c.levels.size(); ++l) {
+    number[l] = parse_number(c.levels[l], c.decimal).has_value() && !beyond_double(c.levels[l]);
+    codes = codes && (number[l] != 0 || is_code(c.levels[l]));
+  }
   std::size_t numbers = 0, texts = 0, first = 0;
-  for (std::size_t l = 0; l < c.levels.size(); ++l)
-    number[l] = parse_number(c.levels[l]).has_value();
   for (std::size_t r = 0; r < c.codes.size(); ++r) {
     if (c.codes[r] < 0) continue;
     if (number[static_cast<std::size_t>(c.codes[r])] != 0) {
@@ -83,24 +94,94 @@ void refuse_slip(const Tables& tables, const Column& c, Processes& processes) {
   }
   const std::size_t all_numbers = sum(processes, numbers),
                     all_texts = sum(processes, texts);
-  if (all_numbers <= all_texts) return;
-  on_all_ranks(processes, [&] {
-    if (texts > 0 || (all_texts == 0 && numbers > 0))
-      tables.refuse(first, c.name, text(c, first),
-                    fmt::format("is not a number, and the column has {} of those; correct it, "
-                                "blank it, or leave it out with `exclude {}`",
-                                all_numbers, c.name));
-  });
+  if (all_numbers <= all_texts || codes) return false;
+  if (texts > 0)
+    problems.add(tables.complaint(
+        first, c.name, text(c, first),
+        fmt::format("{}, and the column has {} numbers; correct it, blank it, name it in `na`, or "
+                    "leave it out with `exclude {}`",
+                    no_number(text(c, first), c.decimal), all_numbers,
+                    joined_names(std::span(&c.name, 1)))));
+  return true;
 }
 
-void refuse_text(const Tables& tables, const Column& c, Processes& processes,
-                 std::string_view why) {
-  if (!is_text(c)) return;
-  on_all_ranks(processes, [&] {
-    for (std::size_t r = 0; r < tables.rows; ++r)
-      if (c.codes[r] >= 0 && !parse_number(text(c, r)))
-        tables.refuse(r, c.name, text(c, r), fmt::format("is not a number, which {}", why));
-  });
+// A column of texts where numbers are needed; `why` says by what.
+bool note_text(const Tables& tables, const Column& c, std::string_view why, Processes& processes,
+               Problems& problems) {
+  if (!is_text(c)) return false;
+  std::size_t found = 0;
+  for (std::size_t r = 0; r < tables.rows && found == 0; ++r)
+    if (c.codes[r] >= 0 && !parse_number(text(c, r), c.decimal)) {
+      problems.add(tables.complaint(
+          r, c.name, text(c, r), fmt::format("{}, which {}", no_number(text(c, r), c.decimal), why)));
+      ++found;
+    }
+  if (sum(processes, found) == 0)
+    problems.add(fmt::format("{}: column '{}' holds texts and no numbers, which {}",
+                             tables.parts[0].path, c.name, why));
+  return true;
+}
+
+// Numbers all of them, if the other mark were the decimal one.
+bool other_decimal(const Column& c) {
+  const char other = c.decimal == '.' ? ',' : '.';
+  return !c.levels.empty() &&
+         std::all_of(c.levels.begin(), c.levels.end(), [&](const std::string& level) {
+           return !beyond_double(level) && (parse_number(level, other).has_value() ||
+                                            parse_number(level, c.decimal).has_value());
+         });
+}
+
+// What writes an index of rows calls it nothing, or one of these.
+bool is_index_name(const std::string& name) {
+  return name.starts_with("column ") || name.starts_with("Unnamed: ") || name == "...1" ||
+         name == "__index_level_0__";
+}
+
+bool is_id_name(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name == "id" || name.ends_with("_id") || name.ends_with(" id") || name == "uuid" ||
+         name == "guid" || name == "rowid" || name == "row_number";
+}
+
+// Whole numbers, no two alike, as far as this process sees.
+bool all_different(const Column& c) {
+  std::vector<double> sorted;
+  for (double v : c.numbers)
+    if (!std::isnan(v)) sorted.push_back(v);
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+         std::all_of(sorted.begin(), sorted.end(), [](double v) { return v == std::floor(v); });
+}
+
+constexpr std::size_t kFewRows = 20;  // where all values of a column may well be different
+
+// Why a column says nothing about new rows; empty: it may.
+std::string no_feature(const Column& c, std::size_t rows, std::size_t most_levels,
+                       Processes& processes) {
+  const std::size_t known = rows - static_cast<std::size_t>(c.missing);
+  if (is_text(c)) {
+    if (is_index_name(c.name) && c.levels.size() == known) return "names of rows";
+    if (c.levels.size() <= std::max(most_levels, std::size_t{1})) return "";
+    if (std::any_of(c.levels.begin(), c.levels.end(), beyond_double))
+      return "integers beyond 2^53, which are ids and not quantities";
+    return c.levels.size() == known ? "every value is different, as of an id" : "";
+  }
+  if (!is_index_name(c.name) && (!is_id_name(c.name) || rows <= kFewRows)) return "";
+  if (sum(processes, all_different(c) ? 0 : 1) > 0) return "";
+  return is_index_name(c.name) ? "an index of the rows" : "every value is different, as of an id";
+}
+
+void to_days(Column& c, DateOrder order) {
+  std::vector<double> day;
+  for (const std::string& level : c.levels) day.push_back(*parse_date(level, order));
+  c.numbers.reserve(c.codes.size());
+  for (std::int32_t code : c.codes)
+    c.numbers.push_back(code < 0 ? kNaN : day[static_cast<std::size_t>(code)]);
+  c.type = Column::Type::kNumber;
+  c.dates = order;
+  std::vector<std::int32_t>().swap(c.codes);
+  c.levels.clear();
 }
 
 // What any process has found.
@@ -112,9 +193,8 @@ std::set<std::string> all_found(const std::set<std::string>& mine, Processes& pr
 }
 
 // The classes found go to the encoding, each row's to the result; -1 for rows that are not kept.
-std::vector<std::int32_t> encode_classes(const Tables& tables, const Column& c,
-                                         Processes& processes, const std::vector<char>& keep,
-                                         Encoding& encoding) {
+std::vector<std::int32_t> classes_of(const Tables& tables, const Column& c, Processes& processes,
+                                     const std::vector<char>& keep, Encoding& encoding) {
   std::vector<std::string> texts(is_text(c) ? 0 : tables.rows);
   const auto value = [&](std::size_t r) -> const std::string& {
     return is_text(c) ? text(c, r) : texts[r];
@@ -172,21 +252,27 @@ std::size_t encode_column(const Column& c, const std::vector<std::size_t>& order
                           Processes& processes, Source& source, std::vector<double>& X) {
   if (!is_text(c)) {
     add_column(X, order, [&](std::size_t r) { return c.numbers[r]; });
-    return 1;
+  } else {
+    source.levels = levels_used(c, order, processes);
+    for (std::size_t l = 1; l < source.levels.size(); ++l)
+      add_column(X, order, [&](std::size_t r) {
+        return c.codes[r] < 0 ? kNaN : text(c, r) == source.levels[l] ? 1.0 : 0.0;
+      });
   }
-  source.levels = levels_used(c, order, processes);
-  for (std::size_t l = 1; l < source.levels.size(); ++l)
-    add_column(X, order, [&](std::size_t r) {
-      return c.codes[r] < 0 ? kNaN : text(c, r) == source.levels[l] ? 1.0 : 0.0;
-    });
-  return std::max<std::size_t>(source.levels.size(), 1) - 1;
+  source.dates = c.dates;
+  source.indicator = source.missing == Missing::kIndicator && c.missing > 0;
+  if (source.indicator)
+    add_column(X, order, [&](std::size_t r) { return is_blank(c, r) ? 1.0 : 0.0; });
+  const std::size_t own = is_text(c) ? std::max<std::size_t>(source.levels.size(), 1) - 1 : 1;
+  return own + (source.indicator ? 1 : 0);
 }
 
 }  // namespace
 
 bool by_number(const std::string& a, const std::string& b) {
   const auto x = parse_number(a), y = parse_number(b);
-  if (x && y) return *x < *y;
+  if (x && y && *x != *y) return *x < *y;
+  if (x.has_value() != y.has_value()) return x.has_value();  // numbers first
   return a < b;
 }
 
@@ -201,6 +287,7 @@ std::vector<std::string> Encoding::names() const {
   for (const Source& s : sources) {
     if (s.levels.empty()) all.push_back(s.name);
     for (std::size_t l = 1; l < s.levels.size(); ++l) all.push_back(s.name + "=" + s.levels[l]);
+    if (s.indicator) all.push_back(s.name + "=missing");
   }
   return all;
 }
@@ -224,7 +311,8 @@ std::string Encoding::predicted() const {
 Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& o) {
   Encoding encoding;
-  encoding.missing = o.missing;
+  encoding.missing = o.missing.rest;
+  encoding.reading = o.reading;
   encoding.target = o.target;
   encoding.outcomes = o.channels;
   encoding.row_weight = o.row_weight, encoding.trials = o.trials, encoding.offset = o.offset;
@@ -251,11 +339,18 @@ Encoding begin_encoding(const std::vector<std::string>& files,
                                  "trials too",
                                  name, has(predicted, name) ? "the target" : "the agent"));
   }
-  for (const std::string& name : o.common) {
-    check(name);
-    if (has(predicted, name) || name == encoding.agent_column || has(beside_features(o), name))
-      throw BadInput(fmt::format("`common` names '{}', which is no feature", name));
-  }
+  for (const auto& [key, list] : {std::pair{"common", &o.common}, std::pair{"categorical", &o.categorical}})
+    for (const std::string& name : *list) {
+      check(name);
+      if (has(beside_features(o), name) ||
+          (list == &o.common && (has(predicted, name) || name == encoding.agent_column)))
+        throw BadInput(fmt::format("`{}` names '{}', which is no feature", key, name));
+    }
+  for (const std::string& name : o.numeric) check(name);
+  for (const std::string& name : o.categorical)
+    if (has(o.numeric, name))
+      throw BadInput(fmt::format("column '{}' cannot be both `categorical` and `numeric`", name));
+  for (const auto& [name, rule] : o.missing.of) check(name);
   if (has(predicted, o.time) || (!o.time.empty() && o.time == encoding.agent_column))
     throw BadInput(fmt::format("`time` names '{}', which is {}", o.time,
                                has(predicted, o.time) ? "what is predicted" : "the agent"));
@@ -276,8 +371,10 @@ Encoding begin_encoding(const std::vector<std::string>& files,
 
 TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& o,
                             const Encoding& encoding) {
-  TableOptions needed;
+  TableOptions needed{.reading = o.reading};
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
+  for (const std::string& name : o.categorical)
+    if (!has(outcomes(o), name) && name != encoding.agent_column) needed.text.push_back(name);
   if (o.features.empty() && o.exclude.empty()) return needed;
   for (const std::string& name : header) {
     const bool always = has(outcomes(o), name) || name == encoding.agent_column ||
@@ -285,6 +382,7 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
     if (always || feature) needed.columns.push_back(name);
   }
+  std::erase_if(needed.text, [&](const std::string& name) { return !has(needed.columns, name); });
   return needed;
 }
 
@@ -351,30 +449,93 @@ Family family_of_classes(const FrameOptions& o, std::optional<Family> family, st
   return Family::kBinomial;
 }
 
-// Numbers that a family cannot have are refused.
-void refuse_numbers(const Tables& tables, const Column& c, Family family, const FrameOptions& o,
-                    Processes& processes) {
-  const Column* const trials = o.trials.empty() ? nullptr : tables.find(o.trials);
-  on_all_ranks(processes, [&] {
-    for (std::size_t r = 0; r < tables.rows; ++r) {
-      const double v = c.numbers[r];
-      if (std::isnan(v)) continue;
-      const bool whole = v >= 0 && v == std::floor(v);
-      const char* what = nullptr;
-      if ((family == Family::kPoisson || family == Family::kNegativeBinomial) && !whole)
-        what = "is no count, which has to be a whole number from 0 on";
-      if (family == Family::kGamma && !(v > 0)) what = "is not above 0, as `family gamma` needs";
-      if (trials != nullptr && (!whole || !(trials->numbers[r] >= v) || trials->numbers[r] < 1))
-        what = "is no number of successes: a whole number from 0 to that of the trials";
-      if (what != nullptr) tables.refuse(r, c.name, fmt::to_string(v), what);
-    }
-  });
+// The first number of the target that the family cannot have.
+void note_number(const Tables& tables, const Column& c, Family family, const FrameOptions& o,
+                 Problems& problems) {
+  const Column* trials = o.trials.empty() ? nullptr : tables.find(o.trials);
+  if (trials != nullptr && is_text(*trials)) trials = nullptr;  // a problem of its own
+  for (std::size_t r = 0; r < tables.rows; ++r) {
+    const double v = c.numbers[r], n = trials == nullptr ? kNaN : trials->numbers[r];
+    if (std::isnan(v)) continue;
+    const bool whole = v >= 0 && v == std::floor(v);
+    const char* what = nullptr;
+    if ((family == Family::kPoisson || family == Family::kNegativeBinomial) && !whole)
+      what = "is no count, which has to be a whole number from 0 on";
+    if (family == Family::kGamma && !(v > 0)) what = "is not above 0, as `family gamma` needs";
+    if (trials != nullptr && (!whole || n < v || n < 1))
+      what = "is no number of successes: a whole number from 0 to that of the trials";
+    if (what == nullptr) continue;
+    problems.add(tables.complaint(r, c.name, fmt::to_string(v), what));
+    return;
+  }
 }
 
 }  // namespace
 
+void Problems::refuse(Processes& processes) const {
+  on_all_ranks(processes, [&] {
+    if (!sentences_.empty()) throw BadInput(several(sentences_));
+  });
+}
+
+RowAgents encode_agents(const Tables& tables, const FrameOptions& o, Processes& processes,
+                        const Encoding& encoding, Marked marked) {
+  if (encoding.agent_column.empty()) {
+    RowAgents agents;
+    on_all_ranks(processes, [&] { agents = row_agents(tables, ""); });
+    return agents;
+  }
+  const Column& c = *tables.find(encoding.agent_column);
+  RowAgents agents{.names = c.levels, .of_row = c.codes};
+  const bool drop = o.missing.at(c.name) == Missing::kDrop;
+  std::size_t without = 0;
+  for (std::size_t r = 0; r < tables.rows; ++r) {
+    if (agents.of_row[r] >= 0) continue;
+    if (!drop && without == 0)
+      marked.problems.add(tables.complaint(
+          r, c.name, "", "names no agent; `missing drop` leaves such rows out"));
+    ++without;
+    agents.of_row[r] = 0;
+    marked.keep[r] = 0;
+  }
+  without = sum(processes, without);
+  if (without > 0)
+    marked.notes.push_back(plural(without, "row names", "rows name") + " no agent and " +
+                           (without == 1 ? "was" : "were") + " left out");
+  return agents;
+}
+
+void check_row_columns(const Tables& tables, const FrameOptions& o, Processes& processes,
+                       const Encoding& encoding, Marked marked) {
+  std::size_t without = 0;
+  const auto check = [&](const std::string& name, const char* why) {
+    if (name.empty()) return;
+    const Column& c = *tables.find(name);
+    if (note_text(tables, c, why, processes, marked.problems)) return;
+    const bool drop = o.missing.at(name) == Missing::kDrop;
+    bool told = false;
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      if (!is_blank(c, r)) continue;
+      if (!drop && !told)
+        marked.problems.add(
+            tables.complaint(r, name, "", "is missing; `missing drop` leaves such rows out"));
+      told = true;
+      without += marked.keep[r] != 0;
+      marked.keep[r] = 0;
+    }
+  };
+  check(encoding.row_weight, "a row weight has to be");
+  check(encoding.trials, "a number of trials has to be");
+  check(encoding.offset, "an offset has to be");
+  without = sum(processes, without);
+  if (without > 0)
+    marked.notes.push_back(plural(without, "row lacks", "rows lack") +
+                           " a weight, trials or offset and " + (without == 1 ? "was" : "were") +
+                           " left out");
+}
+
 Target encode_target(const Tables& tables, const FrameOptions& o, Processes& processes,
-                     Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes) {
+                     Encoding& encoding, Marked marked) {
   Target target{.names = outcomes(o), .numbers = {}, .classes = {}};
   const std::optional<Family> family = wanted_family(o);
   const bool classify = wants_classes(o, family, tables, processes);
@@ -382,97 +543,231 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
   std::size_t without = 0;
   for (const std::string& name : target.names) {
     const Column& c = *tables.find(name);
-    if (o.task != Task::kClassify) refuse_slip(tables, c, processes);
-    if (!classify && encoding.family != Family::kGaussian) {
-      refuse_text(tables, c, processes, fmt::format("`family {}` needs", to_text(encoding.family)));
-      refuse_numbers(tables, c, encoding.family, o, processes);
+    const bool slip = o.task != Task::kClassify && o.task != Task::kRegress &&
+                      note_slip(tables, c, o.levels, processes, marked.problems);
+    const std::string why = !o.channels.empty()        ? "a channel has to be"
+                            : o.task == Task::kRegress ? "`task regress` needs"
+                                                       : fmt::format("`family {}` needs",
+                                                                     to_text(encoding.family));
+    if (!classify && !slip && !note_text(tables, c, why, processes, marked.problems))
+      note_number(tables, c, encoding.family, o, marked.problems);
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      if (!is_blank(c, r)) continue;
+      without += marked.keep[r] != 0;
+      marked.keep[r] = 0;
     }
-    if (o.task == Task::kRegress) refuse_text(tables, c, processes, "`task regress` needs");
-    if (!o.channels.empty()) refuse_text(tables, c, processes, "a channel has to be");
-    on_all_ranks(processes, [&] {
-      for (std::size_t r = 0; r < tables.rows; ++r) {
-        if (!is_blank(c, r)) continue;
-        if (o.missing == Missing::kError)
-          tables.refuse(r, name, "",
-                        "is no target; fill it in, or leave such rows out with `missing drop`");
-        without += keep[r] != 0;
-        keep[r] = 0;
-      }
-    });
     if (!classify) target.numbers.push_back(&c.numbers);
   }
   without = sum(processes, without);
   if (without > 0)
-    notes.push_back(plural(without, "row has", "rows have") + " no target and were left out");
-  if (classify) {
+    marked.notes.push_back(plural(without, "row has", "rows have") + " no target and " +
+                           (without == 1 ? "was" : "were") + " left out");
+  return target;
+}
+
+void encode_classes(const Tables& tables, const FrameOptions& o, Processes& processes,
+                    Encoding& encoding, Target& target, Marked marked) {
+  const std::optional<Family> family = wanted_family(o);
+  if (target.numbers.empty()) {
     const Column& c = *tables.find(o.target);
-    target.classes = encode_classes(tables, c, processes, keep, encoding);
-    encoding.family = family_of_classes(o, family, encoding.classes.size(), is_text(c), notes);
+    target.classes = classes_of(tables, c, processes, marked.keep, encoding);
+    encoding.family =
+        family_of_classes(o, family, encoding.classes.size(), is_text(c), marked.notes);
     if (encoding.family == Family::kGaussian && encoding.generalised())
       throw BadInput(
           "classes by least squares have no `row_weight`, `offset` or `common`; `family binomial` "
           "or `family multinomial` has");
   } else if (!family && o.channels.empty() && o.trials.empty() &&
              look_at(*tables.find(o.target), processes).counts) {
-    notes.push_back(fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
-                                "`family poisson` fits them",
-                                o.target));
+    marked.notes.push_back(fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
+                                       "`family poisson` fits them",
+                                       o.target));
   }
-  return target;
 }
 
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Processes& processes,
-                                     const Encoding& encoding) {
+                                     const Encoding& encoding, Marked marked) {
   std::vector<Column*> features;
+  std::vector<std::string> left_out, few;
+  const std::size_t rows = sum(processes, tables.rows);
+  const std::string& path = tables.parts[0].path;
   for (Column& c : tables.columns) {
     if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time ||
         has(beside_features(o), c.name))
       continue;
     if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
-    refuse_slip(tables, c, processes);
-    if (is_text(c) && c.levels.size() > kMostLevels)
-      throw BadInput(
-          fmt::format("{}: column '{}' holds {} different texts, more than {}; leave it out with "
-                      "`exclude {}`",
-                      tables.parts[0].path, c.name, c.levels.size(), kMostLevels, c.name));
+    const bool category = has(o.categorical, c.name), number = has(o.numeric, c.name);
+    const std::string as_option = joined_names(std::span(&c.name, 1));
+    if (category) make_text(c);
+    if (number) note_text(tables, c, "`numeric` needs", processes, marked.problems);
+    if (number || (category && c.levels.size() <= o.levels)) {
+      features.push_back(&c);
+      continue;
+    }
+    const DatesFound dates = is_text(c) && !category ? find_dates(c.levels) : DatesFound{};
+    if (dates.ambiguous) {
+      marked.problems.add(fmt::format(
+          "{}: column '{}' holds dates such as '{}' that may begin with the day or the month; write "
+          "them as 2026-11-30, or leave it out with `exclude {}`",
+          path, c.name, shown(c.levels[0]), as_option));
+      continue;
+    }
+    if (dates.order != DateOrder::kNone) {
+      to_days(c, dates.order);
+      features.push_back(&c);
+      continue;
+    }
+    if (!category && note_slip(tables, c, o.levels, processes, marked.problems)) continue;
+    if (is_text(c) && other_decimal(c)) {
+      marked.problems.add(fmt::format(
+          "{}: column '{}' holds '{}', a number with another decimal mark than '{}'; `decimal {}` "
+          "reads it, `categorical {}` takes it as a text",
+          path, c.name, shown(c.levels[0]), c.decimal, c.decimal == '.' ? ',' : '.', as_option));
+      continue;
+    }
+    const std::string why = has(o.features, c.name) || has(o.common, c.name) || category
+                                ? ""
+                                : no_feature(c, rows, o.levels, processes);
+    if (!why.empty()) {
+      left_out.push_back(fmt::format("{} ({})", c.name, why));
+      continue;
+    }
+    if (is_text(c) && c.levels.size() > o.levels) {
+      marked.problems.add(fmt::format(
+          "{}: column '{}' holds {} different texts, more than {}; leave it out with `exclude {}`, "
+          "or take them all with `levels {}`",
+          path, c.name, c.levels.size(), o.levels, as_option, c.levels.size()));
+      continue;
+    }
     features.push_back(&c);
   }
+  if (!left_out.empty()) marked.notes.push_back("left out: " + listed(left_out));
   return features;
 }
 
-void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
-                   Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes) {
+void strike_blanks(const Tables& tables, const std::vector<Column*>& features,
+                   const MissingRule& missing, Processes& processes, Marked marked) {
   std::size_t struck = 0;
   const std::size_t rows = sum(processes, tables.rows);
-  std::vector<std::string> filled;
+  std::vector<std::string> filled, shown_missing;
   for (const Column* c : features) {
     // A column of blanks only is constant, and left out as such.
     if (c->missing == 0 || static_cast<std::size_t>(c->missing) == rows) continue;
-    filled.push_back(c->name);
-    on_all_ranks(processes, [&] {
-      for (std::size_t r = 0; r < tables.rows; ++r) {
-        if (!is_blank(*c, r)) continue;
-        if (missing == Missing::kError)
-          tables.refuse(r, c->name, "",
-                        "is missing; `missing mean` fills blanks with the column's mean, `missing drop` "
-                        "leaves such rows out");
-        if (missing == Missing::kDrop) struck += keep[r] != 0, keep[r] = 0;
-      }
-    });
+    const Missing rule = missing.at(c->name);
+    if (rule == Missing::kMean) filled.push_back(c->name);
+    if (rule == Missing::kIndicator) shown_missing.push_back(c->name);
+    if (rule != Missing::kError && rule != Missing::kDrop) continue;
+    bool told = false;
+    for (std::size_t r = 0; r < tables.rows; ++r) {
+      if (!is_blank(*c, r)) continue;
+      if (rule == Missing::kError && !told)
+        marked.problems.add(tables.complaint(
+            r, c->name, "",
+            fmt::format("is missing{}; `missing mean` fills blanks with the column's mean, "
+                        "indicator also adds a column that says so, drop leaves such rows out",
+                        c->missing > 1 ? fmt::format(", with {} more", c->missing - 1) : "")));
+      told = true;
+      if (rule == Missing::kDrop) struck += marked.keep[r] != 0, marked.keep[r] = 0;
+    }
   }
   struck = sum(processes, struck);
-  if (missing == Missing::kMean && !filled.empty())
-    notes.push_back(fmt::format("blanks filled with the column's mean in {}", listed(filled)));
-  if (struck > 0) notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
+  if (!filled.empty())
+    marked.notes.push_back(
+        fmt::format("blanks filled with the column's mean in {}", listed(filled)));
+  if (!shown_missing.empty())
+    marked.notes.push_back(fmt::format("blanks filled with the mean and marked by a column of their "
+                                       "own in {}",
+                                       listed(shown_missing)));
+  if (struck > 0) marked.notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
 }
 
-std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
+std::string columns_note(const Encoding& encoding) {
+  std::vector<std::string> numbers, categories, dates;
+  for (const Source& s : encoding.sources) {
+    if (s.dates != DateOrder::kNone) {
+      dates.push_back(s.name);
+    } else if (s.levels.empty()) {
+      numbers.push_back(s.name);
+    } else {
+      categories.push_back(fmt::format("{} ({})", s.name, s.levels.size()));
+    }
+  }
+  if (encoding.sources.empty()) return "no column to predict from: each model is an intercept";
+  std::string text = "read";
+  const char* comma = " ";
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    text += fmt::format("{}{} {}", comma, what, listed(names));
+    comma = "; ";
+  };
+  add("as numbers:", numbers);
+  add("as categories (levels):", categories);
+  add("as dates, in days:", dates);
+  return text;
+}
+
+MissingRule MissingRule::parse(std::string_view text) {
+  MissingRule rule;
+  for (const std::string& part : names_in(text, "missing")) {
+    const std::size_t equals = part.rfind('=');
+    const auto value = value_of<Missing>(
+        equals == std::string::npos ? std::string_view(part) : std::string_view(part).substr(equals + 1),
+        "missing");
+    if (equals == std::string::npos) {
+      rule.rest = value;
+    } else {
+      rule.of[part.substr(0, equals)] = value;
+    }
+  }
+  return rule;
+}
+
+Missing MissingRule::at(const std::string& column) const {
+  const auto own = of.find(column);
+  return own == of.end() ? rest : own->second;
+}
+
+const Params<TableChoices>& TableChoices::params() {
+  static const Params<TableChoices> kParams =
+      Params<TableChoices>{
+          {"missing", &TableChoices::missing,
+           "missing values: error, mean (filled with the column's mean), drop (the row is left out) "
+           "or indicator (mean, and a column that says so); age=drop is for one column"},
+          {"categorical", &TableChoices::categorical,
+           "columns that are categories, whatever they hold"},
+          {"numeric", &TableChoices::numeric, "columns that must be numbers, and are no ids"},
+          {"levels", &TableChoices::levels, "most levels of a column of texts", between(2, 10'000)},
+      }
+          .add(&TableChoices::reading, ReadOptions::params());
+  return kParams;
+}
+
+TableChoices TableChoices::of(const FrameOptions& o) {
+  std::vector<std::string> rules = {std::string(name_of(o.missing.rest))};
+  for (const auto& [column, rule] : o.missing.of)
+    rules.push_back(fmt::format("{}={}", column, name_of(rule)));
+  return {.missing = joined_names(rules),
+          .categorical = joined_names(o.categorical),
+          .numeric = joined_names(o.numeric),
+          .levels = static_cast<std::int64_t>(o.levels),
+          .reading = o.reading};
+}
+
+void TableChoices::put(FrameOptions& o) const {
+  o.missing = MissingRule::parse(missing);
+  o.categorical = names_in(categorical, "categorical");
+  o.numeric = names_in(numeric, "numeric");
+  o.levels = static_cast<std::size_t>(levels);
+  o.reading = reading;
+}
+
+std::vector<double> encode_features(const std::vector<Column*>& features,
                                     const std::vector<std::size_t>& order, const AgentRows& rows,
-                                    Team& team, Encoding& encoding,
+                                    const MissingRule& missing, Team& team, Encoding& encoding,
                                     std::vector<std::string>& notes) {
   std::size_t widest = 1;
   for (const Column* c : features)
-    widest += is_text(*c) ? std::max<std::size_t>(c->levels.size(), 1) - 1 : 1;
+    widest += 1 + (is_text(*c) ? std::max<std::size_t>(c->levels.size(), 1) - 1 : 1);
   std::vector<double> X;
   X.reserve(widest * order.size());
   X.assign(order.size(), 1.0);
@@ -480,7 +775,11 @@ std::vector<double> encode_features(const Tables& tables, const std::vector<Colu
   std::vector<std::size_t> widths;  // columns of X that each becomes
   std::vector<std::string> constant;
   for (Column* c : features) {
-    sources.push_back({.name = c->name, .levels = {}, .mean = {}, .sd = {}});
+    sources.push_back({.name = c->name,
+                       .levels = {},
+                       .mean = {},
+                       .sd = {},
+                       .missing = missing.at(c->name)});
     widths.push_back(encode_column(*c, order, team.processes(), sources.back(), X));
     std::vector<double>().swap(c->numbers);
     std::vector<std::int32_t>().swap(c->codes);
@@ -509,10 +808,6 @@ std::vector<double> encode_features(const Tables& tables, const std::vector<Colu
   X.resize(kept * order.size());
   if (!constant.empty())
     notes.push_back(fmt::format("left out, since constant: {}", listed(constant)));
-  if (encoding.sources.empty())
-    throw BadInput(fmt::format(
-        "{}: no feature is left beside target and agent{}", tables.parts[0].path,
-        constant.empty() ? "" : "; constant columns teach nothing: " + listed(constant)));
   return X;
 }
 

@@ -2,13 +2,18 @@
 // predictions need of it later is the Encoding.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "affpcl/base/params.h"
+#include "affpcl/data/dates.h"
+#include "affpcl/data/read_options.h"
 #include "affpcl/table/family.h"
 
 namespace affpcl {
@@ -16,15 +21,40 @@ namespace affpcl {
 class Processes;
 class Team;
 struct Column;
+struct RowAgents;
 struct TableOptions;
 struct Tables;
 
-inline constexpr std::size_t kMostLevels = 20;    // of a text column that is a feature
 inline constexpr std::size_t kMostClasses = 100;  // of a target
 
-enum class Missing { kError, kMean, kDrop };
+enum class Missing { kError, kMean, kDrop, kIndicator };
+template <>
+struct EnumNames<Missing> {
+  static constexpr std::array<std::string_view, 4> all = {"error", "mean", "drop", "indicator"};
+};
+
+// What becomes of missing values, by column.
+struct MissingRule {
+  MissingRule(Missing all = Missing::kError) : rest(all) {}
+  static MissingRule parse(std::string_view text);  // "mean,age=drop"
+  Missing at(const std::string& column) const;
+  bool operator==(const MissingRule&) const = default;
+
+  Missing rest;
+  std::map<std::string, Missing> of = {};
+};
+
 enum class Task { kAuto, kRegress, kClassify };
+template <>
+struct EnumNames<Task> {
+  static constexpr std::array<std::string_view, 3> all = {"auto", "regress", "classify"};
+};
+
 enum class OffsetScale { kLink, kResponse };  // of the linear predictor, or of the mean
+template <>
+struct EnumNames<OffsetScale> {
+  static constexpr std::array<std::string_view, 2> all = {"link", "response"};
+};
 
 // A column of the table that models use: one number, or one 0/1 number for every level but the
 // first.
@@ -32,7 +62,11 @@ struct Source {
   std::string name;
   std::vector<std::string> levels;  // empty: a column of numbers
   std::vector<double> mean, sd;     // of the numbers it becomes, over the rows that were fitted
-  std::size_t width() const { return levels.empty() ? 1 : levels.size() - 1; }
+  Missing missing = Missing::kError;
+  bool indicator = false;              // its last number says whether the value is missing
+  DateOrder dates = DateOrder::kNone;  // its number is that of days, written as dates
+  std::size_t own_width() const { return levels.empty() ? 1 : levels.size() - 1; }
+  std::size_t width() const { return own_width() + (indicator ? 1 : 0); }
 };
 
 struct Encoding {
@@ -42,6 +76,7 @@ struct Encoding {
   std::string target;                 // empty where there are outcomes
   std::vector<std::string> classes;   // empty: regression
   std::vector<std::string> outcomes;  // columns that every agent weighs in its own way
+  ReadOptions reading = {};           // how text tables are read, new ones too
   bool values = false;                // predictions are values of states, which no column holds
   // Gaussian with classes: least squares on one indicator per class.
   Family family = Family::kGaussian;
@@ -81,14 +116,38 @@ struct FrameOptions {
   std::vector<std::string> channels = {};  // instead of a target: columns of numbers, each one,
   std::string weights = {};                // and a file with every agent's weights of them
   std::vector<std::string> features = {}, exclude = {};
-  Missing missing = Missing::kError;
+  MissingRule missing = {};
   Task task = Task::kAuto;
   std::string family = "gaussian";  // or another, or auto: binomial for two classes
   std::string row_weight = {}, trials = {}, offset = {};
   OffsetScale offset_scale = OffsetScale::kLink;
   std::vector<std::string> common = {};
   std::uint64_t seed = 1;
+  ReadOptions reading = {};
+  std::vector<std::string> categorical = {}, numeric = {};  // columns that are so, whatever they hold
+  std::size_t levels = 20;                                  // most of a text column that is a feature
   std::string time = {};  // rows come in the order of this column, which is no feature
+};
+
+// What a person says about reading and columns, described once for the command line and Python.
+struct TableChoices {
+  std::string missing = "error", categorical = {}, numeric = {};
+  std::int64_t levels = 20;
+  ReadOptions reading = {};
+  static const Params<TableChoices>& params();
+  void put(FrameOptions& options) const;
+  static TableChoices of(const FrameOptions& options);  // which put() would make
+};
+
+// What is wrong with the columns of a table, all of it at once.
+class Problems {
+ public:
+  void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+  bool empty() const { return sentences_.empty(); }
+  void refuse(Processes& processes) const;  // BadInput, on every process, where there are any
+
+ private:
+  std::vector<std::string> sentences_;
 };
 
 // Refuses what can be refused by the names of the columns, and finds the agent's.
@@ -110,12 +169,29 @@ struct Target {
 // and Column::missing counts the blanks of all. What they decide is decided by all rows.
 //
 // Rows that cannot be used are struck from `keep`, and a note says how many.
+struct Marked {
+  std::vector<char>& keep;
+  std::vector<std::string>& notes;
+  Problems& problems;
+};
+RowAgents encode_agents(const Tables& tables, const FrameOptions& options, Processes& processes,
+                        const Encoding& encoding, Marked marked);
+// Texts in row weights, trials and offsets, and their missing values: refused, or by the rule drop
+// their rows are left out. No other value can stand for them.
+void check_row_columns(const Tables& tables, const FrameOptions& options, Processes& processes,
+                       const Encoding& encoding, Marked marked);
 Target encode_target(const Tables& tables, const FrameOptions& options, Processes& processes,
-                     Encoding& encoding, std::vector<char>& keep, std::vector<std::string>& notes);
+                     Encoding& encoding, Marked marked);
+// The classes of a target that is not a number, and the family, once there are no problems.
+void encode_classes(const Tables& tables, const FrameOptions& options, Processes& processes,
+                    Encoding& encoding, Target& target, Marked marked);
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& options,
-                                     Processes& processes, const Encoding& encoding);
-void strike_blanks(const Tables& tables, const std::vector<Column*>& features, Missing missing,
-                   Processes& processes, std::vector<char>& keep, std::vector<std::string>& notes);
+                                     Processes& processes, const Encoding& encoding,
+                                     Marked marked);
+void strike_blanks(const Tables& tables, const std::vector<Column*>& features,
+                   const MissingRule& missing, Processes& processes, Marked marked);
+// What the columns became, in a sentence.
+std::string columns_note(const Encoding& encoding);
 
 // Rows that come agent after agent: where each agent's begin, and at last where they end. Agents of
 // other processes have none here.
@@ -127,9 +203,9 @@ struct AgentRows {
 
 // [d][order.size()]: a row of ones, then the columns, standardised, in the order of the rows given.
 // Each column is let go as soon as it is copied.
-std::vector<double> encode_features(const Tables& tables, const std::vector<Column*>& features,
+std::vector<double> encode_features(const std::vector<Column*>& features,
                                     const std::vector<std::size_t>& order, const AgentRows& rows,
-                                    Team& team, Encoding& encoding,
+                                    const MissingRule& missing, Team& team, Encoding& encoding,
                                     std::vector<std::string>& notes);
 
 struct Scale {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/data/weights.h"
 #include "affpcl/random/streams.h"
 #include "affpcl/runtime/collectives.h"
@@ -121,7 +122,12 @@ std::vector<double> row_times(const Tables& tables, const std::string& column) {
   if (column.empty()) return {};
   const Column& c = *tables.find(column);
   std::vector<double> time = c.numbers;
-  if (c.type == Column::Type::kText) {
+  const DatesFound dates = find_dates(c.levels);
+  if (dates.order != DateOrder::kNone && !dates.ambiguous) {
+    for (std::int32_t code : c.codes)
+      time.push_back(code < 0 ? std::nan("")
+                              : *parse_date(c.levels[static_cast<std::size_t>(code)], dates.order));
+  } else if (c.type == Column::Type::kText) {
     std::vector<std::size_t> order(c.levels.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -134,6 +140,13 @@ std::vector<double> row_times(const Tables& tables, const std::string& column) {
   for (std::size_t r = 0; r < time.size(); ++r)
     if (std::isnan(time[r])) tables.refuse(r, column, "", "is no time, by which rows are ordered");
   return time;
+}
+
+// The decimal mark of the files; '\0' where they have no text.
+char read_decimal(const Tables& tables) {
+  for (const Column& c : tables.columns)
+    if (c.decimal != '.') return c.decimal;
+  return tables.columns.empty() ? '\0' : '.';
 }
 
 // The fold of each of one agent's rows: at random, but every class in every fold if it can be.
@@ -220,15 +233,15 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
 }
 
 // Weights are at least 0, numbers of trials at least 1, and offsets have a linear predictor.
-void refuse_row_columns(const Tables& tables, const Encoding& e, Processes& processes) {
+void refuse_row_columns(const Tables& tables, const Encoding& e, const std::vector<char>& keep,
+                        Processes& processes) {
   const auto check = [&](const std::string& name, auto bad, const char* what) {
     if (name.empty()) return;
     const Column& c = *tables.find(name);
     on_all_ranks(processes, [&] {
       for (std::size_t r = 0; r < tables.rows; ++r)
-        if (c.type == Column::Type::kText || bad(c.numbers[r]))
-          tables.refuse(r, name,
-                        c.type == Column::Type::kText ? "" : fmt::to_string(c.numbers[r]), what);
+        if (keep[r] != 0 && bad(c.numbers[r]))
+          tables.refuse(r, name, fmt::to_string(c.numbers[r]), what);
     });
   };
   check(e.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
@@ -271,11 +284,14 @@ double linked(const Encoding& e, double offset) {
 Frame build_frame(const FrameOptions& o) { return build_frame(o, *serial_team()); }
 
 Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
+  const InputScope once;
   Processes& processes = team.processes();
   std::vector<std::string> files, header;
   Encoding encoding;
   on_all_ranks(processes, [&] {
-    if (processes.first()) files = data_files(o.paths), header = tables_header(files, o.beside);
+    if (!processes.first()) return;
+    files = data_files(o.paths);
+    header = tables_header(files, o.beside, o.reading);
   });
   broadcast(processes, files);
   broadcast(processes, header);
@@ -295,13 +311,21 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
   Encoding& encoding = frame.encoding = std::move(begun);
-  RowAgents agents;
-  on_all_ranks(processes, [&] { agents = row_agents(tables, encoding.agent_column); });
   std::vector<char> keep(tables.rows, 1);
-  Target target = encode_target(tables, o, processes, encoding, keep, frame.notes);
-  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding);
-  strike_blanks(tables, features, o.missing, processes, keep, frame.notes);
-  refuse_row_columns(tables, encoding, processes);
+  Problems problems;
+  const Marked marked{keep, frame.notes, problems};
+  RowAgents agents = encode_agents(tables, o, processes, encoding, marked);
+  check_row_columns(tables, o, processes, encoding, marked);
+  Target target = encode_target(tables, o, processes, encoding, marked);
+  const std::vector<Column*> features = feature_columns(tables, o, processes, encoding, marked);
+  strike_blanks(tables, features, o.missing, processes, marked);
+  problems.refuse(processes);
+  encode_classes(tables, o, processes, encoding, target, marked);
+  refuse_row_columns(tables, encoding, keep, processes);
+  if (const std::string& as = tables.parts[0].read_as; !as.empty())
+    frame.notes.push_back("read with " + as);
+  if (const char decimal = read_decimal(tables); decimal != '\0')
+    encoding.reading.decimal_before = decimal;
 
   settle_agents(agents, keep, processes, frame);
   if (processes.count() > 1)
@@ -312,7 +336,8 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   AgentRows agent_rows;
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.starts[i * kFolds]);
-  frame.X = encode_features(tables, features, rows, agent_rows, team, encoding, frame.notes);
+  frame.X = encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
+  frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
   set_row_columns(tables, rows, frame);

@@ -10,6 +10,8 @@
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/csv_table.h"
+#include "affpcl/data/field.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/math/sum_tree.h"
 #include "affpcl/runtime/collectives.h"
 
@@ -20,13 +22,17 @@ bool is_text(const Column& c) { return c.type == Column::Type::kText; }
 
 enum class How { kRankZero, kFiles, kParts };
 
-How how_to_read(const std::vector<std::string>& files, const std::vector<std::string>& beside) {
-  if (!beside.empty()) return How::kRankZero;
-  if (files.size() > 1) return How::kFiles;
+// One rank alone can read a pipe; bytes of a packed file, or of one that is not UTF-8, do not tell
+// where records begin.
+How how_to_read(const std::vector<std::string>& files, const std::vector<std::string>& beside,
+                const ReadOptions& reading) {
   std::error_code error;
-  return std::filesystem::is_regular_file(files[0], error) && is_csv(files[0])
-             ? How::kParts
-             : How::kRankZero;
+  if (!beside.empty()) return How::kRankZero;
+  for (const std::string& path : files)
+    if (!std::filesystem::is_regular_file(path, error)) return How::kRankZero;
+  if (files.size() > 1) return How::kFiles;
+  return is_csv(files[0]) && CsvReader(files[0], reading).can_be_shared() ? How::kParts
+                                                                          : How::kRankZero;
 }
 
 // The tables of a rank that reads nothing.
@@ -57,15 +63,37 @@ void gather_levels(Column& c, Processes& processes) {
   c.levels = std::move(all);
 }
 
+// Like on_all_ranks(), but bad rows of several ranks are listed as one rank would list them.
+void read_on_all_ranks(Processes& all, FunctionRef<void()> work) {
+  std::vector<std::string> refused;  // "fatal" or "rows", then the sentences
+  try {
+    work();
+  } catch (const BadRows& e) {
+    refused = e.sentences;
+    refused.insert(refused.begin(), e.fatal ? "fatal" : "rows");
+  } catch (const BadInput& e) {
+    refused = {"fatal", e.marked()};
+  }
+  if (!all.any(!refused.empty())) return;
+  constexpr std::size_t kMost = 10;
+  std::vector<std::string> list;
+  for (const std::vector<std::string>& theirs : all_gather(all, refused)) {
+    if (theirs.empty()) continue;
+    for (std::size_t k = 1; k < theirs.size() && list.size() < kMost; ++k) list.push_back(theirs[k]);
+    if (theirs[0] == "fatal" || list.size() == kMost) break;
+  }
+  throw BadInput(several(list));
+}
+
 }  // namespace
 
-CsvPart own_part(const std::string& path, Processes& processes) {
+CsvPart own_part(const std::string& path, Processes& processes, const ReadOptions& reading) {
   std::array<double, 3> whole{};  // where rows begin and end, and the first one's line
-  char separator = ',';
+  CsvMarks marks;
   on_all_ranks(processes, [&] {
     try {
-      CsvReader reader(path);
-      separator = reader.separator();
+      CsvReader reader(path, reading);
+      marks = {.separator = reader.separator(), .comment = reader.comment()};
       whole = {static_cast<double>(reader.position()), static_cast<double>(reader.size()),
                static_cast<double>(reader.next_line())};
     } catch (const BadInput& e) {
@@ -79,7 +107,7 @@ CsvPart own_part(const std::string& path, Processes& processes) {
   const Leaves mine = share_of(bytes, processes.rank(), processes.count());
   CsvPassage passage;
   on_all_ranks(processes,
-           [&] { passage = csv_passage(path, separator, begin + mine.first, begin + mine.last); });
+               [&] { passage = csv_passage(path, marks, begin + mine.first, begin + mine.last); });
   // The passages of all ranks, one after another, up to that of this rank.
   constexpr std::size_t kNumbers = kCsvStates + 1;
   std::vector<double> numbers;
@@ -100,8 +128,9 @@ CsvPart own_part(const std::string& path, Processes& processes) {
 Tables read_shared(const std::vector<std::string>& files, const std::vector<std::string>& header,
                    const std::vector<std::string>& beside, const TableOptions& options,
                    Processes& processes) {
+  const InputScope once;
   if (processes.count() == 1) return read_tables(files, beside, options);
-  const How here = processes.first() ? how_to_read(files, beside) : How{};
+  const How here = processes.first() ? how_to_read(files, beside, options.reading) : How{};
   const auto how = static_cast<How>(broadcast(processes, static_cast<std::int64_t>(here)));
   TablesShare share;
   if (how == How::kFiles) {
@@ -110,21 +139,22 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
     share.first = static_cast<std::size_t>(run.first);
     share.last = static_cast<std::size_t>(run.last);
   } else if (how == How::kParts) {
-    share.part = own_part(files[0], processes);
+    share.part = own_part(files[0], processes, options.reading);
   } else if (!processes.first()) {
     share.last = 0;
   }
   Tables tables;
-  on_all_ranks(processes, [&] {
+  const auto read = [&] {
     tables = share.first < share.last ? read_tables(files, beside, options, share)
                                       : no_rows_of(files, header, options);
-  });
+  };
+  share.part ? read_on_all_ranks(processes, read) : on_all_ranks(processes, read);
   if (sum(processes, tables.rows) == 0) throw BadInput(no_rows(files[0]));
 
   std::vector<double> counts;
   for (const Column& c : tables.columns) counts.push_back(is_text(c) ? 1 : 0);
   sum(processes, counts);
-  TableOptions again;
+  TableOptions again{.reading = options.reading};
   for (std::size_t c = 0; c < counts.size(); ++c) {
     Column& column = tables.columns[c];
     if (counts[c] == 0 || is_text(column)) continue;

@@ -18,6 +18,6 @@ Tables read_shared(const std::vector<std::string>& files, const std::vector<std:
                    Processes& processes);
 
 // The byte range of this rank where all ranks read one CSV file.
-CsvPart own_part(const std::string& path, Processes& processes);
+CsvPart own_part(const std::string& path, Processes& processes, const ReadOptions& reading = {});
 
 }  // namespace affpcl

@@ -111,15 +111,6 @@ class FitOptions:
     def weights(self, arg: str, /) -> None: ...
 
     @property
-    def missing(self) -> str:
-        """
-        missing values: an error, filled with the column's mean, or their rows dropped
-        """
-
-    @missing.setter
-    def missing(self, arg: str, /) -> None: ...
-
-    @property
     def task(self) -> str:
         """auto: a string target is a class"""
 
@@ -180,6 +171,82 @@ class FitOptions:
 
     @time.setter
     def time(self, arg: str, /) -> None: ...
+
+    @property
+    def missing(self) -> str:
+        """
+        missing values: error, mean (filled with the column's mean), drop (the row is left out) or indicator (mean, and a column that says so); age=drop is for one column
+        """
+
+    @missing.setter
+    def missing(self, arg: str, /) -> None: ...
+
+    @property
+    def categorical(self) -> str:
+        """columns that are categories, whatever they hold"""
+
+    @categorical.setter
+    def categorical(self, arg: str, /) -> None: ...
+
+    @property
+    def numeric(self) -> str:
+        """columns that must be numbers, and are no ids"""
+
+    @numeric.setter
+    def numeric(self, arg: str, /) -> None: ...
+
+    @property
+    def levels(self) -> int:
+        """most levels of a column of texts"""
+
+    @levels.setter
+    def levels(self, arg: int, /) -> None: ...
+
+    @property
+    def sep(self) -> str:
+        """
+        separator of a text table: one character, tab or space; auto: comma, semicolon, tab or |, found together with the decimal mark
+        """
+
+    @sep.setter
+    def sep(self, arg: str, /) -> None: ...
+
+    @property
+    def decimal(self) -> str:
+        """decimal mark of a text table"""
+
+    @decimal.setter
+    def decimal(self, arg: str, /) -> None: ...
+
+    @property
+    def encoding(self) -> str:
+        """encoding of a text table; latin-1 is Windows-1252, its superset"""
+
+    @encoding.setter
+    def encoding(self, arg: str, /) -> None: ...
+
+    @property
+    def na(self) -> str:
+        """words for a missing value, in any case; a blank always is one"""
+
+    @na.setter
+    def na(self, arg: str, /) -> None: ...
+
+    @property
+    def skip(self) -> int:
+        """lines of a text table before the names of its columns"""
+
+    @skip.setter
+    def skip(self, arg: int, /) -> None: ...
+
+    @property
+    def comment(self) -> str:
+        """
+        character that begins a line to ignore (lines with # before the names are ignored anyway)
+        """
+
+    @comment.setter
+    def comment(self, arg: str, /) -> None: ...
 
     @property
     def method(self) -> str:

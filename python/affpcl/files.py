@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 from typing import Any, Sequence, Union
 
 from affpcl import _core
@@ -56,8 +57,10 @@ def fit(paths: Paths, **options: Any) -> FileFit:
     """One model per agent from files, as `affpcl fit` makes them.
 
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, seed,
-    threads, score, solver, method, method_values (instead of --set), channels, weights (a file), time.
+    threads, score, solver, method, method_values (instead of --set), channels, weights (a file), time; of reading: sep,
+    decimal, encoding, na, skip, comment, categorical, numeric, levels. Parquet and Arrow files need pyarrow.
     """
+    os.environ.setdefault("AFFPCL_PYTHON", sys.executable)
     chosen = _core.FitOptions()
     chosen.paths = path_list(paths)
     for name, value in options.items():

@@ -248,9 +248,7 @@ void bind_names(nb::class_<Model>& c) {
       .def_prop_ro("family", [](const Model& m) { return std::string(to_text(m.encoding.family)); })
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
-                   [](const Model& m) {
-                     return std::string(name_of(m.encoding.missing));
-                   })
+                   [](const Model& m) { return std::string(name_of(m.encoding.missing)); })
       .def_prop_ro("target", [](const Model& m) { return m.encoding.target; })
       .def_prop_ro("agent_column", [](const Model& m) { return m.encoding.agent_column; })
       .def_prop_ro("classes", [](const Model& m) { return m.encoding.classes; })

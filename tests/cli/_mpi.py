@@ -52,7 +52,10 @@ def end_of(job, seconds=90):
         os.killpg(job.pid, signal.SIGKILL)
         output, errors = job.communicate()
         return Ended(None, output, errors.splitlines(), seconds)
-    said = [line for line in errors.splitlines() if line.startswith("affpcl: ")]
+    said = []
+    for line in errors.splitlines():
+        if line.startswith("affpcl: ") or (line.startswith("  ") and said and said[0].endswith("problems")):
+            said.append(line)
     return Ended(job.returncode, output, said, time.monotonic() - began)
 
 

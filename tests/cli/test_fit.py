@@ -161,12 +161,9 @@ def test_three_classes(affpcl):
     pytest.param(HEAD, ["bad.csv", "no rows"], id="header only"),
     pytest.param("site,u,u,y\na,1,1,1\n", ["'u'"], id="a column twice"),
     pytest.param(HEAD + ROWS[0] + "a,,1,x,1\n", ["line 3", "'u'", "--missing mean"], id="blank"),
-    pytest.param(HEAD + ROWS[0] + "a,1,1,x,\n", ["line 3", "'y'", "--missing drop"], id="blank target"),
     pytest.param(HEAD + ROWS[0] + ",1,1,x,1\n", ["line 3", "'site'", "agent"], id="row without an agent"),
-    pytest.param("site,name,y\n" + "".join(f"a,n{i}n,{i}\n" for i in range(30)),
+    pytest.param("site,name,y\n" + "".join(f"a,n{i % 30}n,{i}\n" for i in range(60)),
                  ["'name'", "30", "20", "--exclude name"], id="too many levels"),
-    pytest.param("site,y\na,1\nb,2\n", ["bad.csv", "no feature"], id="no feature left"),
-    pytest.param("site,u,y\na,1,1\nb,1,2\n", ["no feature", "u"], id="only constants"),
 ])
 def test_a_bad_table_is_refused(affpcl, text, says):
     affpcl.write("bad.csv", text)
@@ -180,7 +177,7 @@ def test_a_bad_table_is_refused(affpcl, text, says):
     ("--target y --features u,w", ["'w'"]),
     ("--target y --exclude kynd", ["'kynd'", "'kind'"]),
     ("--target y --features u,y", ["'y'", "target"]),
-    ("--target y --missing men", ["--missing", "men"]),
+    ("--target y --missing men", ["missing", "men", "'mean'"]),
 ])
 def test_a_bad_option_is_refused(affpcl, options, says):
     affpcl.write("good.csv", GOOD)

@@ -207,3 +207,76 @@ def test_agents_of_one_class_keep_the_personalised_model(tables):
 ])
 def test_what_cannot_be_is_refused(tables, options, sentence):
     tables.refuse("fit", "family.csv", *options, says=[sentence])
+
+
+ROW_COLUMNS = {
+    "weight": ("--target", "answer", "--row-weight", "weight"),
+    "size": ("--target", "hits", "--trials", "size"),
+    "exposure": ("--target", "count", "--family", "poisson", "--offset", "exposure", "--offset-scale", "response"),
+}
+
+
+def blanked(column, rows, drop=False):
+    """The table with blanks in these rows of a column, or without the rows."""
+    lines = table().splitlines()
+    at = lines[0].split(",").index(column)
+    for r in sorted(rows, reverse=True):
+        fields = lines[r].split(",")
+        fields[at] = ""
+        lines[r:r + 1] = [] if drop else [",".join(fields)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("column", ROW_COLUMNS)
+def test_rows_without_a_weight_trials_or_offset(tables, column):
+    """They are refused, also where features are filled; --missing drop fits the other rows."""
+    options = ("--features", "x,z", *ROW_COLUMNS[column])
+    tables.write("gaps.csv", blanked(column, (3, 700)))
+    tables.write("rest.csv", blanked(column, (3, 700), drop=True))
+    for rule in "error", "mean", f"drop,{column}=error":
+        tables.refuse("fit", "gaps.csv", *options, "--missing", rule,
+                      says=["line 4", f"'{column}'", "is missing", "--missing drop leaves such rows out"])
+    models = []
+    for name, rule in ("gaps", f"{column}=drop"), ("gaps", "drop"), ("rest", "error"):
+        tables.succeed("fit", f"{name}.csv", *options, "--missing", rule, "--out", "gaps", "--force", "--quiet")
+        models.append(tables.read_json("gaps/model.json"))
+        notes = tables.read_json("gaps/summary.json")["notes"]
+        assert any("2 rows lack a weight, trials or offset and were left out" in n for n in notes) == (name == "gaps")
+    assert [sum(a["rows"] for a in m["agents"]) for m in models] == [1998] * 3
+    assert models[0]["channels"] == models[1]["channels"] == models[2]["channels"]
+
+
+def test_texts_in_the_columns_of_rows_are_refused(tables):
+    tables.write("texts.csv", table().replace("weight", "w", 1).replace("\n", ",much\n").replace(",much\n", ",weight\n", 1))
+    tables.refuse("fit", "texts.csv", "--target", "answer", "--row-weight", "weight", says=["'much'", "a row weight has to be"])
+    tables.refuse("fit", "texts.csv", "--target", "hits", "--trials", "weight", says=["'much'", "a number of trials has to be"])
+    tables.refuse("fit", "family.csv", "--target", "answer", "--row-weight", "weight", "--categorical", "weight",
+                  says=["--categorical names 'weight', which is no feature"])
+
+
+def test_a_new_row_without_an_offset(tables):
+    """It has no prediction where the fit dropped such rows, and is refused otherwise."""
+    tables.write("new.csv", "agent,x,z,exposure\n1,0,0,2\n1,0,0,\n")
+    for rule in "drop", "error":
+        fitted(tables, f"offset_{rule}", *ROW_COLUMNS["exposure"], "--missing", rule)
+    tables.succeed("predict", "offset_drop", "new.csv", "--out", "new_offset.csv")
+    assert [line.count(",") for line in tables.read("new_offset.csv").splitlines()] == [6] * 3
+    assert tables.read("new_offset.csv").splitlines()[2] == "1,0,0,,,,"
+    tables.refuse("predict", "offset_error", "new.csv", says=["line 3", "'exposure'", "is missing"])
+
+
+def test_families_read_decimal_commas(tables):
+    """The same model, and probabilities with the mark of the rows beside them."""
+    tables.write("commas.csv", table().replace(",", ";").replace(".", ","))
+    options = ("--features", "x,z", "--target", "answer", "--row-weight", "weight")
+    models = []
+    for name in "family", "commas":
+        tables.succeed("fit", f"{name}.csv", *options, "--out", "marks", "--force", "--quiet")
+        models.append(tables.read_json("marks/model.json"))
+    assert models[0]["channels"] == models[1]["channels"]
+    tables.succeed("predict", "marks", "commas.csv", "--out", "marks.csv")
+    head, *rows = (line.split(";") for line in tables.read("marks.csv").splitlines())
+    assert head[-4:] == ["prediction", "probability", "probability_no", "probability_yes"]
+    for row in rows:
+        assert "." not in "".join(row[-3:])
+        assert sum(float(p.replace(",", ".")) for p in row[-2:]) == pytest.approx(1)

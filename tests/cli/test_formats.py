@@ -208,8 +208,8 @@ def test_a_nan_is_refused_with_its_row(files):
 
 
 def test_a_blank_beside_is_refused_with_its_line(files):
-    files.write("who2.csv", csv_text(agent=ints(AGENT), y=["" if i == 3 else int(v) for i, v in enumerate(Y)]))
-    refuse_fit(files, "x.npy", "--with", "who2.csv", says=["who2.csv", "line 5", "'y'"])
+    files.write("who2.csv", csv_text(agent=["" if i == 3 else int(a) for i, a in enumerate(AGENT)], y=ints(Y)))
+    refuse_fit(files, "x.npy", "--with", "who2.csv", says=["who2.csv", "line 5", "'agent'"])
 
 
 def test_python_objects_are_refused(files):
@@ -269,9 +269,9 @@ def test_a_line_of_ten_million_characters_is_refused(affpcl, good):
     refuse_content(affpcl, good[0], b"1" * 10_000_001)
 
 
-def test_gzip_is_refused_with_advice(affpcl, good):
+def test_what_is_not_gzip_but_begins_so_is_refused(affpcl, good):
     name, content = good
-    refuse_content(affpcl, name, b"\x1f\x8b\x08\x00" + content, says=["gunzip"])
+    refuse_content(affpcl, name, b"\x1f\x8b\x08\x00" + content, says=["gzip"])
 
 
 def test_a_vanished_file_is_refused(affpcl, good):

@@ -135,7 +135,7 @@ def test_a_model_without_agents(refuse_model, model):
     refuse_model(json.dumps({k: v for k, v in model.items() if k != "agents"}), ["damaged", "'agents'"])
 
 
-KEYS = ["provenance", "solver", "method", "target", "classes", "outcomes", "noise", "agent_column", "missing",
+KEYS = ["provenance", "solver", "method", "target", "classes", "outcomes", "noise", "agent_column", "missing", "reading",
         "columns", "coefficients", "channels", "agents"]
 
 
