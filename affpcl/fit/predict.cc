@@ -56,7 +56,8 @@ void put_field(std::string& out, std::string_view field, char separator) {
 
 RowPredictor::RowPredictor(const Model& model)
     : model_(model),
-      likelihood_(model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2)) {
+      likelihood_(std::make_shared<Likelihood>(
+          model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2))) {
   mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
   for (const AgentModel& a : model.agents) {
     agents_[a.name] = &a;
@@ -97,7 +98,7 @@ const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const 
 
 double RowPredictor::loss(double y, double trials, double mean) const {
   const double means[] = {model_.encoding.family == Family::kBinomial ? 1 - mean : mean, mean};
-  return likelihood_.loss(model_.psi, y, trials, means);
+  return likelihood_->loss(model_.psi, y, trials, means);
 }
 
 const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
@@ -121,7 +122,7 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
     own.s2 = 0;
     variances.push_back(variance(own, x));
   }
-  return expected_mean(likelihood_, model_.psi, eta, variances);
+  return expected_mean(*likelihood_, model_.psi, eta, variances);
 }
 
 double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
@@ -140,7 +141,7 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
     own.s2 = 0;
     const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
     const double slope = trials ? y * (1 - y) : log ? y : 1;
-    const double total = likelihood_.variance(model_.psi, y) + slope * slope * variance(own, x);
+    const double total = likelihood_->variance(model_.psi, y) + slope * slope * variance(own, x);
     return {y, normal_limit((1 - kConfidence) / 2) * std::sqrt(total)};
   }
   std::vector<double> deviations;

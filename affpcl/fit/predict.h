@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
-#include "affpcl/mixed/family.h"
 #include "affpcl/table/model.h"
 
 namespace affpcl {
+
+class Likelihood;
 
 // What a model says of one row: a 1 and its standardised numbers, in the order of the coefficients.
 class RowPredictor {
@@ -48,7 +50,7 @@ class RowPredictor {
   std::vector<double> mean(const AgentModel* agent, const std::vector<double>& x,
                            double offset) const;
   const Model& model_;
-  Likelihood likelihood_;
+  std::shared_ptr<const Likelihood> likelihood_;
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::vector<double> mean_weights_;
 };

@@ -22,7 +22,7 @@ void CentralObjective::resolve(const Problem& problem) {
   if (form_ == Form::kKnown && facets.known == nullptr)
     throw BadInput(
         "objective = \"known\" needs a problem that states the mean of all agents' objectives; on "
-        "recorded data that is outcome channels and the agents' weights of them");
+        "recorded data that is outcome channels with the agents' weights (problem.weights)");
   if (form_ == Form::kTabular && facets.table == nullptr)
     throw BadInput(
         "objective = \"tabular\" needs a problem with finitely many states; use \"learnt\"");

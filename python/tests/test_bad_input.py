@@ -84,9 +84,9 @@ def test_texts_in_files_need_files(tmp_path):
     path.write_text("agent,colour,y\n" + "".join(f"{i % 3},{'red' if i % 2 else 'blue'},{i % 5}\n" for i in range(30)))
     model = affpcl.fit(path, target="y").model
     model.write(str(tmp_path / "model.json"))
-    with pytest.raises(ValueError, match="'colour' holds texts"):
+    with pytest.raises(ValueError, match="'colour' holds strings"):
         PersonalizedRegressor.load(tmp_path / "model.json")
-    with pytest.raises(ValueError, match="'colour' holds texts"):
+    with pytest.raises(ValueError, match="'colour' holds strings"):
         model.predict(np.zeros((2, 1)), affpcl._core.Groups(np.zeros(2, np.int32), ["0"]))
     with pytest.raises(TypeError, match="no option 'targt'"):
         affpcl.fit(path, targt="y")
