@@ -194,7 +194,7 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         if model.family != "gaussian":
             made.family = model.family
         if any(model.texts):
-            raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds texts; "
+            raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds strings; "
                              "use affpcl.load_model and predict_files")
         if bool(model.classes) != (cls._task == "classify"):
             raise ValueError(f"{path} is a model of {'classes' if model.classes else 'numbers'}, "
