@@ -24,6 +24,7 @@ step_size = 0.05
 [[method]]
 kind = "pull_to_mean"
 share = 0.3
+period = 2                       # local steps between two rounds
 [[method]]
 kind = "independent"
 )";
@@ -32,7 +33,7 @@ kind = "independent"
 
 int main() try {
   using namespace affpcl::examples;
-  affpcl::register_method<PullToMean>("pull_to_mean", "a step each, then towards the mean");
+  affpcl::register_method<PullToMean>("pull_to_mean", "own steps, then towards the mean");
   affpcl::register_problem<MeanEstimation>("mean_estimation", "each agent's own mean");
   const affpcl::StudyResult result = affpcl::run_study(affpcl::read_study(kSpec, "example"));
   const affpcl::Estimate& ratio = result.settings.at(0).methods.at(0).vs_independent;

@@ -1,5 +1,5 @@
 // Agents live in blocks of 64. A quantity of a block is double[rows][64]: agents fastest, lanes
-// beyond the last agent padded. docs/decisions/002-blocks.md has the measurement behind the layout.
+// beyond the last agent padded: they hold arbitrary values and need not be written. docs/decisions/002-blocks.md has the measurement behind the layout.
 //
 // Memory is declared (Layout), the runtime owns it (Store), algorithms see one block at a time
 // (Agents, Centre, Mean). So slicing, saving, hashing and sharding are written once.

@@ -44,7 +44,8 @@ class Problem {
   virtual void draw(const Draw& draw, Agents world, Out s) const = 0;
   virtual void objective(Lanes lanes, In s, Out b) const = 0;  // b^i(s_i)
   // g = G(s_i, x_i) - b, and G(s_i, x_i) itself where b has no rows. With b = b^i(s) it is the
-  // agent's direction g^i(x), with b = bhat^c(s) the central one, g^{c->i}.
+  // agent's direction g^i(x), with b = bhat^c(s) the central one, g^{c->i}. G is the same function
+  // for all agents: what differs between them belongs in the sample s or in b^i.
   virtual void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const = 0;
   // Where agents start, x^i_0, and where the centre does; zeros where it is left as it is.
   virtual void start(Lanes lanes, Out x) const;

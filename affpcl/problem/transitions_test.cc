@@ -72,7 +72,8 @@ TEST_F(TransitionsByHand, ObjectiveAndItsEstimates) {
   const double theta[] = {1, 2, 1};  // c' theta = 5
   problem.objective(kTwo, s.out(), b.out());
   EXPECT_EQ(b.lane(0), (Numbers{8, -4}));
-  apply_Phi(problem, kTwo, s.out(), {theta, 3, 1}, bhat.out());
+  Scratch scratch;
+  problem.Phi(kTwo, s.out(), {theta, 3, 1}, scratch, bhat.out());
   EXPECT_EQ(bhat.lane(1), (Numbers{10, -5}));
   problem.coe(kTwo, s.out(), b.out(), {theta, 3, 1}, bhat.out(), g.out());
   EXPECT_EQ(g.lane(0), (Numbers{1, 3, -2}));  // c (c' theta - r)

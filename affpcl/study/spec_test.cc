@@ -299,7 +299,7 @@ TEST(SpecSet, MakesTheSectionIfThereIsNone) {
 }
 
 TEST(SpecSet, BadOnesAreRefused) {
-  EXPECT_NE(complaint(kGood, {"run.seed"}).find("--set run.seed"), std::string::npos);
+  EXPECT_NE(complaint(kGood, {"run.seed"}).find("set = run.seed"), std::string::npos);
   EXPECT_NE(complaint(kGood, {"=3"}).find("set = =3"), std::string::npos);
   refused(kGood, {"sedd", "did you mean 'seed'"}, {"run.sedd=1"});
   refused(kGood, {"seed"}, {"seed=1"});

@@ -91,7 +91,8 @@ class MethodSummary {
     result.central_theta = mean(over(m, [](const Record& r) { return r.central_theta; }));
     for (std::size_t i = 0; i < first.agent_mse.size(); ++i) {
       const auto agent = [i](const Record& r) { return r.agent_mse[i]; };
-      result.agents.push_back({estimate(over(m, agent)), against(m, agent), {}});
+      result.agents.push_back(
+          {.mse = estimate(over(m, agent)), .vs_independent = against(m, agent)});
     }
     for (std::size_t e = 0; e < first.more.size(); ++e) {
       const auto error = [e](const Record& r) { return r.more[e]; };

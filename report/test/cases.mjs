@@ -95,7 +95,7 @@ export function maker(affpcl, root) {
       const agents = [HOSTILE, UNICODE.replaceAll('"', '""'), "c", "d", "e"];
       const rows = agents.flatMap((agent, a) => Array.from({ length: 30 }, (_, i) => {
         const u = Math.sin(7 * i + a), v = Math.cos(11 * i * (a + 1));
-        return `"${agent}",${u.toFixed(5)},${v.toFixed(5)},${u + 0.5 * v + 0.3 * Math.sin(29 * i) > 0 ? "yes <b>" : "no"}`;
+        return `"${agent}",${u.toFixed(5)},${v.toFixed(5)},${u + 0.5 * v + 0.3 * Math.sin(29 * i) + 0.4 * (a - 2) > 0 ? "yes <b>" : "no"}`;
       }));
       writeFileSync(at("named.csv"), `site,"u <i>",v,answer\n${rows.join("\n")}\n`);
       run("fit", at("named.csv"), "--agent", "site", "--target", "answer", "--out", at("named"), "--quiet");
