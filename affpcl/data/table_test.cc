@@ -1,10 +1,11 @@
 // Whole tables: types, missing values, and complaints that name file, line, column and value.
 #include "affpcl/data/table.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "affpcl/data/file_test.h"
@@ -142,13 +143,14 @@ TEST_F(CsvTables, APipeWillDoEvenWhereItIsReadTwice) {
 TEST_F(CsvTables, WaitingForAPipeEndsWithAnInterruption) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::atomic<bool> stop{false};
-  std::thread soon([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  int end = -1;           // the writing end, which stays open
+  std::thread soon([&] {  // once the pipe is being read
+    while ((end = open(path.c_str(), O_WRONLY | O_NONBLOCK)) < 0) std::this_thread::yield();
     stop = true;
   });
   const InputScope inputs(&stop);
   EXPECT_THROW(read_table(path), Interrupted);
-  soon.join();
+  soon.join(), close(end);
 }
 
 TEST_F(CsvTables, DecimalCommasAreFoundWithTheSeparator) {

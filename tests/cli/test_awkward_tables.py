@@ -1,13 +1,18 @@
 """Forty tables as people have them: what fit must make of each, or say about it."""
 import bz2
+import contextlib
+import errno
+import fcntl
 import gzip
 import lzma
 import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -236,14 +241,47 @@ def test_a_pipe_with_a_packed_table(affpcl):
 def test_a_pipe_without_an_end_is_interrupted(affpcl, place, sent):
     os.mkfifo(affpcl.folder / "pipe")
     process = affpcl.start("fit", place, "--target", "y", "--out", "m", stdin=subprocess.PIPE)
-    time.sleep(.5)
+    with begun_to_read(process, affpcl.folder / "pipe" if place == "pipe" else None):
+        interrupt(process, sent)
+    assert not (affpcl.folder / "m").exists()
+
+
+@contextlib.contextmanager
+def begun_to_read(process, pipe):
+    """Inside, the process reads the pipe (None: its standard input), whose writing end stays open."""
+    end = process.stdin.fileno() if pipe is None else opened_for_writing(pipe)
+    try:
+        os.write(end, b"agent,y\n")
+        for _ in range(3000):
+            unread = struct.unpack("i", fcntl.ioctl(end, termios.FIONREAD, b"\0" * 4))[0]
+            if unread == 0:
+                break
+            time.sleep(.01)
+        assert unread == 0
+        yield
+    finally:
+        process.stdin.close()
+        if pipe is not None:
+            os.close(end)
+
+
+def opened_for_writing(pipe):
+    """The pipe's writing end, once something reads it."""
+    for _ in range(3000):
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as e:
+            assert e.errno == errno.ENXIO  # no reader yet
+            time.sleep(.01)
+    raise AssertionError("the pipe was never opened for reading")
+
+
+def interrupt(process, sent):
     process.send_signal(sent)
     start = time.monotonic()
     process.wait(timeout=10)
     assert time.monotonic() - start < 2
     assert process.returncode == 130
-    process.stdin.close()
-    assert not (affpcl.folder / "m").exists()
 
 
 @pytest.mark.skipif(not shutil.which("zstd"), reason="there is no zstd to pack with")
