@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "affpcl/mixed/glmm_world_test.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
@@ -119,16 +120,7 @@ TEST_P(EveryFamily, NamesAreReadBack) {
   EXPECT_EQ(family_named(to_text(GetParam())), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFamily,
-                         testing::Values(Family::kGaussian, Family::kT, Family::kBinomial,
-                                         Family::kMultinomial, Family::kPoisson,
-                                         Family::kNegativeBinomial, Family::kGamma,
-                                         Family::kOrdinal),
-                         [](const auto& i) {
-                           std::string name = to_text(i.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, EveryFamily, testing::ValuesIn(kEveryFamily), family_test_name);
 
 TEST(Families, ProbabilitiesOfAllValuesSumToOne) {
   const double eta = 0.8;

@@ -17,8 +17,8 @@ GlmmLearnt learn(const GlmmWorld& world, GlmmOptions options = {}) {
 class EveryFamilysModel : public testing::TestWithParam<Family> {};
 
 // 150 agents with 30 rows. An estimated standard deviation of a random effect has a standard error
-// of .05 to .1 here (larger still for classes); limits of 4 of them raise a false alarm in one run
-// of ten thousand.
+// of .05 to .1 here (larger still for classes). The seed is fixed; how often .3 would be exceeded over
+// seeds was not simulated.
 TEST_P(EveryFamilysModel, FindsTheStandardDeviationsOfRandomEffects) {
   GlmmWorld world{.family = GetParam(), .agents = 150, .rows = 30};
   world.make();
@@ -59,16 +59,7 @@ TEST_P(EveryFamilysModel, EndsWhereTheSlopeIsZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFamilysModel,
-                         testing::Values(Family::kGaussian, Family::kT, Family::kBinomial,
-                                         Family::kMultinomial, Family::kPoisson,
-                                         Family::kNegativeBinomial, Family::kGamma,
-                                         Family::kOrdinal),
-                         [](const auto& i) {
-                           std::string name = to_text(i.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, EveryFamilysModel, testing::ValuesIn(kEveryFamily), family_test_name);
 
 TEST(Glmm, NoVarianceIsReachedAndReported) {
   GlmmWorld world{.agents = 60, .rows = 20, .sd = {0.8, 0.0}, .seed = 2};

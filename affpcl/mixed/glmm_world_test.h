@@ -1,14 +1,28 @@
 // Simulated rows of generalised linear mixed models, for tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "affpcl/mixed/laplace.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
+
+inline constexpr Family kEveryFamily[] = {
+    Family::kGaussian, Family::kT,     Family::kBinomial,         Family::kMultinomial,
+    Family::kOrdinal,  Family::kGamma, Family::kNegativeBinomial, Family::kPoisson};
+
+// GoogleTest allows letters only.
+inline std::string family_test_name(const testing::TestParamInfo<Family>& info) {
+  std::string name = to_text(info.param);
+  std::erase(name, '-');
+  return name;
+}
 
 struct GlmmWorld {
   Family family = Family::kBinomial;

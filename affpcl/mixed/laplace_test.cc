@@ -81,16 +81,7 @@ TEST_P(EveryFamilysEvidence, SlopesAreThoseOfTheValue) {
     EXPECT_NEAR(diagonal(0, j), sums.D_slope(j, j), 1e-7);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFamilysEvidence,
-                         testing::Values(Family::kGaussian, Family::kT, Family::kBinomial,
-                                         Family::kMultinomial, Family::kPoisson,
-                                         Family::kNegativeBinomial, Family::kGamma,
-                                         Family::kOrdinal),
-                         [](const auto& i) {
-                           std::string name = to_text(i.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, EveryFamilysEvidence, testing::ValuesIn(kEveryFamily), family_test_name);
 
 // log of the integral over v of exp(l - |v|^2 / 2) / (2 pi)^(q/2) on a fine grid.
 double integrated(const GlmmWorld& world, const GlmmPoint& point, std::size_t q) {
