@@ -1,6 +1,8 @@
 #include "affpcl/base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -136,13 +138,54 @@ TEST_F(Files, AnExistingFolderIsLeftAlone) {
 TEST_F(Files, ForceReplacesAResultFolder) {
   fs::create_directories(at("out"));
   write_file(at("out/summary.json"), "old");
-  write_file(at("out/extra"), "old");
+  write_file(at("out/curves.csv"), "old");
   ResultFolder folder(at("out"), true);
   folder.add("summary.json", "new");
   EXPECT_EQ(read(at("out/summary.json")), "old");  // until the new one is whole
   folder.commit();
   EXPECT_EQ(read(at("out/summary.json")), "new");
   EXPECT_EQ(all(), (Names{"out", "out/summary.json"}));
+}
+
+TEST_F(Files, ForceKeepsTheFilesOfTheUser) {
+  fs::create_directories(at("out/notes"));
+  write_file(at("out/summary.json"), "old");
+  write_file(at("out/figure.pdf"), "mine");
+  write_file(at("out/notes/a.txt"), "mine too");
+  ResultFolder folder(at("out"), true);
+  folder.add("summary.json", "new");
+  folder.commit();
+  EXPECT_EQ(read(at("out/summary.json")), "new");
+  EXPECT_EQ(read(at("out/figure.pdf")), "mine");
+  EXPECT_EQ(read(at("out/notes/a.txt")), "mine too");
+  EXPECT_EQ(all(), (Names{"out", "out/summary.json", "out/figure.pdf", "out/notes",
+                          "out/notes/a.txt"}));
+}
+
+// A process that was killed holds no lock; one that lives does.
+TEST_F(Files, WhatKilledProcessesLeftIsRemoved) {
+  fs::create_directories(at("out.999999999.part"));
+  write_file(at("out.999999999.part/summary.json"), "half");
+  write_file(at("table.csv.999999999.part"), "half");
+  write_file(at("out.mine.part"), "the user's");
+  const ResultFolder living(at("other"), false);
+  ResultFolder folder(at("out"), false);
+  write_file(at("table.csv"), "a\n");
+  ResultFolder again(at("third"), false);
+  folder.add("summary.json", "{}");
+  folder.commit();
+  const std::string own = "." + std::to_string(getpid()) + ".part";
+  EXPECT_EQ(all(), (Names{"other" + own, "out", "out/summary.json", "out.mine.part", "table.csv",
+                          "third" + own}));
+}
+
+TEST_F(Files, TheFolderOfALivingProcessStays) {
+  const std::string busy = at("out.999999999.part");
+  fs::create_directories(busy);
+  const OwnedFile lock(busy, O_RDONLY);
+  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  { ResultFolder folder(at("out"), false); }
+  EXPECT_TRUE(fs::exists(busy));
 }
 
 TEST_F(Files, ForceWithoutCommitKeepsTheOld) {
