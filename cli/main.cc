@@ -36,7 +36,7 @@ void use_set_asked_for() {
   if (name == nullptr || *name == '\0') return;
   const std::vector<std::string> known = affpcl::available_instruction_sets();
   if (std::find(known.begin(), known.end(), name) == known.end())
-    throw affpcl::BadInput(fmt::format("AFFPCL_INSTRUCTION_SET = {} is not to be had here: {}",
+    throw affpcl::BadInput(fmt::format("AFFPCL_INSTRUCTION_SET = {} is not available on this machine; available: {}",
                                        name, fmt::join(known, ", ")));
   affpcl::use_instruction_set(name);
 }
@@ -68,8 +68,12 @@ int main(int argc, char** argv) {
     return fail(e.sentence(affpcl::OptionStyle::kCommandLine), kBadInput);
   } catch (const std::bad_alloc&) {
     return fail("there is not enough memory for this run", kFailed);
-  } catch (const std::exception& e) {
+  } catch (const affpcl::Failure& e) {
     return fail(e.what(), kFailed);
+  } catch (const std::exception& e) {
+    return fail(fmt::format("internal error ({}); please report it with the command and its files",
+                            e.what()),
+                kFailed);
   }
   return kOk;
 }

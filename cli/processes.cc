@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/utf8.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/runtime/collectives.h"
 #include "cli/verbs.h"
@@ -106,8 +107,9 @@ int default_threads() {
 #endif
 }
 
-int fail(const std::string& what, int code) {
+int fail(const std::string& message, int code) {
   const Launched l = launched();
+  const std::string what = printable(message);
   if (l.count > 1 && l.rank > 0) {
     // Where all ranks fail, rank 0 prints why and its end stops this rank before it prints too.
     std::signal(SIGTERM, SIG_DFL);

@@ -1,5 +1,7 @@
 #include "affpcl/base/error.h"
 
+#include "affpcl/base/utf8.h"
+
 namespace affpcl {
 namespace {
 
@@ -9,7 +11,7 @@ std::string joined(const BadInput::Fields& f) {
   if (!f.option.empty()) all += '`' + f.option + "` ";
   all += f.what;
   if (!f.remedy.empty()) all += "; " + f.remedy;
-  return all;
+  return printable(all);
 }
 
 // Keys are lower-case words: "time", "step_size". Anything else between backticks is left alone.

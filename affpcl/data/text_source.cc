@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "affpcl/base/utf8.h"
+
 namespace affpcl {
 namespace {
 
@@ -18,23 +20,6 @@ constexpr std::array<char32_t, 32> kWindows = {
     0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
     0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};
 
-// Bytes of the letter at the front of `text`: 0 where it is not UTF-8, -1 where the end cuts it.
-int letter_size(std::string_view text) {
-  const unsigned c = byte(text[0]);
-  if (c < 0x80) return 1;
-  const int size = c >= 0xC2 && c <= 0xDF ? 2 : (c & 0xF0) == 0xE0 ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
-  if (size == 0) return 0;
-  if (text.size() > 1) {
-    const unsigned d = byte(text[1]);
-    const unsigned lo = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
-    const unsigned hi = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-    if (d < lo || d > hi) return 0;
-  }
-  for (std::size_t k = 2; k < static_cast<std::size_t>(size) && k < text.size(); ++k)
-    if ((byte(text[k]) & 0xC0) != 0x80) return 0;
-  return text.size() < static_cast<std::size_t>(size) ? -1 : size;
-}
-
 // Zeros in every second byte, as Western text has in UTF-16.
 bool zeros_at(std::string_view opening, std::size_t parity) {
   std::size_t zeros = 0, others = 0;
@@ -44,41 +29,6 @@ bool zeros_at(std::string_view opening, std::size_t parity) {
 }
 
 }  // namespace
-
-ValidUtf8 valid_utf8(std::string_view text) {
-  constexpr std::uint64_t kHigh = 0x8080808080808080u;
-  constexpr std::size_t kRun = 64;
-  std::size_t at = 0;
-  bool ascii = true;
-  while (at < text.size()) {
-    if (at + kRun <= text.size()) {
-      std::array<std::uint64_t, kRun / 8> words;
-      std::memcpy(words.data(), text.data() + at, kRun);
-      std::uint64_t any = 0;
-      for (std::uint64_t word : words) any |= word;
-      if ((any & kHigh) == 0) {
-        at += kRun;
-        continue;
-      }
-    }
-    for (const std::size_t stop = std::min(text.size(), at + kRun); at < stop;) {
-      std::uint64_t word = kHigh;
-      if (at + 8 <= text.size()) std::memcpy(&word, text.data() + at, 8);
-      if ((word & kHigh) == 0) {
-        at += 8;
-        continue;
-      }
-      while (at < text.size() && byte(text[at]) < 0x80) ++at;
-      if (at == text.size()) break;
-      ascii = false;
-      const int size = letter_size(text.substr(at));
-      if (size == 0) return {at, 0, false};
-      if (size < 0) return {at, text.size() - at, false};
-      at += static_cast<std::size_t>(size);
-    }
-  }
-  return {at, 0, ascii};
-}
 
 TextSource::TextSource(const std::string& path, TextEncoding encoding)
     : file_(path), wanted_(encoding) {
@@ -197,10 +147,8 @@ void TextSource::put(char32_t letter) {
 void TextSource::decode_latin1(std::string_view raw) {
   for (std::size_t k = 0; k < raw.size(); ++k) {
     const unsigned c = byte(raw[k]);
-    if (c >= 0xC2 && wanted_ == TextEncoding::kAuto) {
-      const int size = letter_size(raw.substr(k));
-      if (size > 1) set_bad(given_ + static_cast<std::int64_t>(decoded_.size()));
-    }
+    if (c >= 0xC2 && wanted_ == TextEncoding::kAuto && utf8_letter(raw.substr(k)) > 1)
+      set_bad(given_ + static_cast<std::int64_t>(decoded_.size()));
     put(c >= 0x80 && c < 0xA0 ? kWindows[c - 0x80] : static_cast<char32_t>(c));
   }
 }

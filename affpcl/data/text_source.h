@@ -52,11 +52,4 @@ class TextSource {
   std::int64_t begin_ = 0;   // behind a byte order mark of UTF-16
 };
 
-// How many bytes of the front are valid UTF-8; `open` counts those of a letter that the end cuts.
-struct ValidUtf8 {
-  std::size_t valid, open;
-  bool ascii;
-};
-ValidUtf8 valid_utf8(std::string_view text);
-
 }  // namespace affpcl

@@ -15,6 +15,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/study/toml_text.h"
 
 namespace affpcl {
 namespace {
@@ -380,6 +381,8 @@ void assign(const Parser& in, toml::table& root, const std::string& key, const t
 }
 
 toml::table parse_toml(const Parser& in, std::string_view text, const std::string& what) {
+  if (const TomlFault fault = toml_fault(text); fault.line > 0)
+    throw BadInput(fmt::format("{} line {}: {}", in.name(), fault.line, fault.what));
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
@@ -454,10 +457,10 @@ Study read_study(const std::string& text, const std::string& name,
     const std::string key = set.substr(0, equals), raw = set.substr(equals + 1);
     toml::table value;
     try {
-      value = toml::parse("v = " + raw);
+      if (toml_fault(raw).line == 0) value = toml::parse("v = " + raw);
     } catch (const toml::parse_error&) {
-      value.insert("v", raw);  // a bare word is a text
     }
+    if (value.empty()) value.insert("v", raw);  // a bare word is a text
     if (const auto file = value["v"].value<std::string>(); file && names_file(key))
       value.insert_or_assign("v", absolute(*file, {}));
     assign(in, root, key, *value.get("v"));

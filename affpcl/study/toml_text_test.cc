@@ -1,0 +1,43 @@
+#include "affpcl/study/toml_text.h"
+
+#include <gtest/gtest.h>
+
+#include "affpcl/base/error.h"
+#include "affpcl/study/spec.h"
+
+namespace affpcl {
+namespace {
+
+std::size_t line(std::string_view text) { return toml_fault(text).line; }
+
+TEST(TomlText, LettersBelongInStringsAndComments) {
+  EXPECT_EQ(line(""), 0u);
+  EXPECT_EQ(line("\xEF\xBB\xBF# é\na = 'é' # ü\nb = \"é\\u00e9\\\"ü\"\n"), 0u);
+  EXPECT_EQ(line("a = \"\"\"é\n\"\" é\"\"\"\nb = '''\n'é'\n'''\n"), 0u);
+  EXPECT_EQ(line("a = 1\né = 2\n"), 2u);
+  EXPECT_EQ(line("a = 'b' é\n"), 1u);
+  EXPECT_EQ(line("a = '\\' é\n"), 1u);       // no escapes between single quotes
+  EXPECT_EQ(line("a = '''\n\n''' é\n"), 3u);
+  EXPECT_EQ(line("a = \"\\é\"\n"), 1u);
+  EXPECT_EQ(line("a = \"\"\"b\\\n  é\"\"\"\n"), 2u);
+  EXPECT_EQ(toml_fault("a = 1\né = 2\n").what,
+            "'é': outside strings and comments TOML has ASCII letters only");
+}
+
+TEST(TomlText, BytesThatAreNoLettersAreNamed) {
+  EXPECT_EQ(line("a = 1\nb = '\xff'\n"), 2u);
+  EXPECT_EQ(toml_fault("a = 1\nb = '\xff'\n").what, "byte 0xff is not UTF-8");
+  EXPECT_EQ(line("\xc3"), 1u);
+}
+
+TEST(TomlText, ASpecIsRefusedWithItsLine) {
+  try {
+    read_study("[problem]\nkind = \"gaussian\"\nä = 1\n", "s.toml", {});
+    FAIL();
+  } catch (const BadInput& e) {
+    EXPECT_NE(std::string(e.what()).find("s.toml line 3: 'ä'"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace affpcl
