@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/columns.h"
+#include "affpcl/data/field.h"
 #include "affpcl/data/tables.h"
+#include "affpcl/table/frame.h"
 
 namespace affpcl {
 namespace {
@@ -23,22 +27,17 @@ void refuse_shape(const Arrays& a, std::size_t targets) {
   for (const std::vector<double>& column : a.X)
     if (column.size() != rows)
       throw BadInput(fmt::format("X has columns of {} and of {} rows", rows, column.size()));
-  for (const auto& [what, length] : {std::pair{"y", targets}, std::pair{"groups", a.rows()}})
+  const auto check = [&](const char* what, std::size_t length) {
     if (length != rows)
       throw BadInput(fmt::format("X has {} rows, but {} has {}", rows, what, length));
+  };
+  check("y", targets), check("groups", a.rows());
+  if (!a.row_weight.empty()) check("`row_weight`", a.row_weight.size());
+  if (!a.trials.empty()) check("`trials`", a.trials.size());
+  for (const std::vector<double>& offset : a.offset) check("`offset`", offset.size());
   for (const std::int32_t code : a.agent_of)
     if (code < 0 || static_cast<std::size_t>(code) >= a.agents.size())
       throw BadInput(fmt::format("groups holds the code {} of {} names", code, a.agents.size()));
-}
-
-void refuse_names(const std::vector<std::string>& columns, const FrameOptions& o) {
-  std::set<std::string> seen = {o.target};
-  if (!seen.insert(o.agent).second)
-    throw BadInput(fmt::format("target and groups are both called '{}'", o.agent));
-  for (const std::string& name : columns)
-    if (!seen.insert(name).second)
-      throw BadInput(fmt::format(
-          "two columns (or a column and the target or the groups) are called '{}'", name));
 }
 
 Column number_column(std::string name, std::vector<double> numbers) {
@@ -66,24 +65,106 @@ std::vector<std::int32_t> codes_of(const ArrayTarget& target) {
   return codes;
 }
 
-// The arrays as the table that a file with these columns would be.
-Tables tables_of(Arrays a, ArrayTarget target, const FrameOptions& o) {
-  Tables t;
-  t.rows = a.rows();
-  t.first = {0};
-  t.parts.resize(1);
-  t.parts[0].path = kSource;
-  t.parts[0].rows = static_cast<std::int64_t>(t.rows);
+// The columns of arrays but the target.
+DataTable table_of(Arrays a, const FrameOptions& o) {
+  DataTable t;
+  t.path = kSource, t.rows = static_cast<std::int64_t>(a.rows());
   for (std::size_t c = 0; c < a.X.size(); ++c)
     t.columns.push_back(number_column(a.columns[c], std::move(a.X[c])));
-  if (target.labels.empty()) {
-    t.columns.push_back(number_column(o.target, std::move(target.values)));
-  } else {
-    std::vector<std::int32_t> codes = codes_of(target);
-    t.columns.push_back(text_column(o.target, std::move(codes), std::move(target.labels)));
-  }
   t.columns.push_back(text_column(o.agent, std::move(a.agent_of), std::move(a.agents)));
+  if (!a.row_weight.empty()) t.columns.push_back(number_column(o.row_weight, std::move(a.row_weight)));
+  if (!a.trials.empty()) t.columns.push_back(number_column(o.trials, std::move(a.trials)));
+  const std::vector<std::string> names = names_in(o.offset, "offset");
+  if (!a.offset.empty() && a.offset.size() != names.size())
+    throw BadInput(fmt::format("`offset` has {} columns, but {} are named or fitted",
+                               a.offset.size(), names.size()));
+  for (std::size_t k = 0; k < a.offset.size(); ++k)
+    t.columns.push_back(number_column(names[k], std::move(a.offset[k])));
   return t;
+}
+
+void refuse_names(const DataTable& table) {
+  std::set<std::string> seen;
+  for (const Column& c : table.columns)
+    if (!seen.insert(c.name).second)
+      throw BadInput(
+          fmt::format("two columns of X, y, groups, weights, trials and offset are called '{}'",
+                      c.name));
+}
+
+// The names of columns that arrays have and options do not name.
+void name_columns(const Arrays& a, FrameOptions& o) {
+  if (o.target.empty()) o.target = "y";
+  if (o.agent.empty()) o.agent = "group";
+  if (o.row_weight.empty() && !a.row_weight.empty()) o.row_weight = "row_weight";
+  if (o.trials.empty() && !a.trials.empty()) o.trials = "trials";
+  if (o.offset.empty() && !a.offset.empty())
+    o.offset = a.offset.size() == 1 ? "offset" : joined_names(numbered("offset", a.offset.size()));
+}
+
+Tables tables_of(DataTable table) {
+  Tables t;
+  t.rows = static_cast<std::size_t>(table.rows);
+  t.first = {0};
+  t.columns = std::exchange(table.columns, {});
+  t.parts.push_back(std::move(table));
+  return t;
+}
+
+// The values of one source in the rows of a table, as RowPredictor::encode wants them.
+class SourceValues {
+ public:
+  SourceValues(const Source& source, Column& column, const std::string& path) : column_(column) {
+    const bool text = column.type == Column::Type::kText;
+    if (source.levels.empty() && source.dates == DateOrder::kNone) {
+      if (text && !column.levels.empty())
+        throw BadInput(fmt::format("{}: column '{}' holds texts such as '{}', and the model was fitted "
+                                   "on numbers",
+                                   path, column.name, shown(column.levels[0])));
+      return;
+    }
+    make_text(column);
+    for (const std::string& level : column.levels) of_code_.push_back(value(source, level, path));
+  }
+
+  double operator[](std::size_t row) const {
+    if (column_.type == Column::Type::kNumber) return column_.numbers[row];
+    const std::int32_t code = column_.codes[row];
+    return code < 0 ? std::nan("") : of_code_[static_cast<std::size_t>(code)];
+  }
+
+ private:
+  static double value(const Source& source, const std::string& level, const std::string& path) {
+    if (source.dates != DateOrder::kNone) {
+      if (const auto day = parse_date(level, source.dates)) return *day;
+      throw BadInput(fmt::format("{}: column '{}' holds '{}', which is no date such as the model was "
+                                 "fitted on ({})",
+                                 path, source.name, shown(level), name_of(source.dates)));
+    }
+    const auto known = std::find(source.levels.begin(), source.levels.end(), level);
+    return known == source.levels.end() ? RowPredictor::kNewText
+                                        : static_cast<double>(known - source.levels.begin());
+  }
+
+  const Column& column_;
+  std::vector<double> of_code_;  // of a text
+};
+
+// The column of the agents of new rows; a model of one file per agent has none of its own.
+std::string agents_of(const Encoding& e) {
+  return e.agent_column.empty() ? "agent" : e.agent_column;
+}
+
+// The row's offsets; those of rows without a prediction are NaN.
+void take_offsets(const Encoding& e, const std::vector<const Column*>& columns, std::size_t row,
+                  std::vector<double>& to) {
+  to.clear();
+  for (const Column* c : columns) {
+    const double v = c->numbers[row];
+    if (std::isnan(v) ? e.missing != Missing::kDrop : !std::isfinite(linked(e, v)))
+      throw BadInput(fmt::format("row {} of `offset` is {}, which is no offset", row, v));
+    to.push_back(v);
+  }
 }
 
 }  // namespace
@@ -106,65 +187,111 @@ Arrays arrays_of(std::span<const double> X, std::span<const std::string> groups)
   return a;
 }
 
+FitResult fit(DataTable table, FitOptions options) {
+  std::vector<std::string> header = table.names();
+  const Encoding encoding = begin_encoding({table.path}, header, options.frame);
+  const TableOptions needed = columns_needed(header, options.frame, encoding);
+  for (Column& c : table.columns)
+    if (std::find(needed.text.begin(), needed.text.end(), c.name) != needed.text.end()) make_text(c);
+  return fit(tables_of(std::move(table)), encoding, options);
+}
+
 FitResult fit(Arrays arrays, ArrayTarget target, FitOptions options) {
   FrameOptions& frame = options.frame;
-  if (frame.target.empty()) frame.target = "y";
-  if (frame.agent.empty()) frame.agent = "group";
   refuse_shape(arrays, target.values.size());
-  refuse_names(arrays.columns, frame);
-  Encoding encoding;
-  encoding.missing = frame.missing.rest;
-  encoding.reading = frame.reading;
-  encoding.target = frame.target;
-  encoding.agent_column = frame.agent;
-  return fit(tables_of(std::move(arrays), std::move(target), frame), encoding, options);
+  name_columns(arrays, frame);
+  DataTable table = table_of(std::move(arrays), frame);
+  if (target.labels.empty()) {
+    table.columns.push_back(number_column(frame.target, std::move(target.values)));
+  } else {
+    std::vector<std::int32_t> codes = codes_of(target);
+    table.columns.push_back(text_column(frame.target, std::move(codes), std::move(target.labels)));
+  }
+  refuse_names(table);
+  return fit(std::move(table), std::move(options));
 }
 
 FitResult fit(std::span<const double> X, std::span<const double> y,
-              std::span<const std::string> groups, FitOptions options) {
-  return fit(arrays_of(X, groups), {.values = {y.begin(), y.end()}}, std::move(options));
+              std::span<const std::string> groups, FitOptions options, const RowColumns& more) {
+  Arrays arrays = arrays_of(X, groups);
+  arrays.row_weight.assign(more.row_weight.begin(), more.row_weight.end());
+  arrays.trials.assign(more.trials.begin(), more.trials.end());
+  if (!more.offset.empty()) arrays.offset.emplace_back(more.offset.begin(), more.offset.end());
+  return fit(std::move(arrays), {.values = {y.begin(), y.end()}}, std::move(options));
 }
 
-void each_row(const Model& model, const Arrays& arrays,
-              FunctionRef<void(const RowPredictor&, std::size_t, const AgentModel*,
-                               const std::vector<double>&)>
-                  use) {
-  const std::vector<Source>& sources = model.encoding.sources;
-  refuse_shape(arrays, arrays.rows());
-  if (arrays.columns.size() != sources.size())
-    throw BadInput(fmt::format("X has {} columns, but {} are named or fitted",
-                               arrays.columns.size(), sources.size()));
-  for (const Source& s : sources)
-    if (!s.levels.empty())
-      throw BadInput(
-          fmt::format("the model's column '{}' holds strings, which arrays of numbers lack; "
-                      "predict files with it",
-                      s.name));
+void each_row(const Model& model, DataTable table, UseRow use) {
+  const Encoding& e = model.encoding;
+  const std::vector<std::string> header = table.names();
+  const auto column = [&](const std::string& name) -> Column& {
+    for (Column& c : table.columns)
+      if (c.name == name) return c;
+    throw BadInput(lacks_column(table.path, name, header));
+  };
+  std::vector<SourceValues> values;
+  for (const Source& s : e.sources) values.emplace_back(s, column(s.name), table.path);
+  std::vector<const Column*> offset_columns;
+  for (const std::string& name : e.offsets()) {
+    table.numbers(name);
+    offset_columns.push_back(&column(name));
+  }
+  Column& names = column(agents_of(e));
+  make_text(names);
   const RowPredictor rows(model);
   std::vector<const AgentModel*> agents;
-  for (const std::string& name : arrays.agents) agents.push_back(rows.agent(name));
-  std::vector<double> row(sources.size()), x;
-  for (std::size_t r = 0; r < arrays.rows(); ++r) {
-    for (std::size_t c = 0; c < sources.size(); ++c) row[c] = arrays.X[c][r];
+  for (const std::string& name : names.levels) agents.push_back(rows.agent(name));
+  std::vector<double> row(values.size()), x, offsets;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(table.rows); ++r) {
+    for (std::size_t s = 0; s < values.size(); ++s) row[s] = values[s][r];
     rows.encode(row, x, [&](const Source& source) {
       throw BadInput(
           fmt::format("row {} of X lacks column '{}', and the model was fitted with `missing error`",
                       r, source.name));
     });
-    use(rows, r, agents[static_cast<std::size_t>(arrays.agent_of[r])], x);
+    take_offsets(e, offset_columns, r, offsets);
+    const std::int32_t agent = names.codes[r];
+    use(rows, {.row = r,
+               .agent = agent < 0 ? nullptr : agents[static_cast<std::size_t>(agent)],
+               .x = x,
+               .offsets = offsets});
   }
 }
 
-std::vector<double> predict(const Model& model, const Arrays& arrays) {
+void each_row(const Model& model, Arrays arrays, UseRow use) {
+  const Encoding& e = model.encoding;
+  refuse_shape(arrays, arrays.rows());
+  if (arrays.columns.size() != e.sources.size())
+    throw BadInput(fmt::format("X has {} columns, but {} are named or fitted",
+                               arrays.columns.size(), e.sources.size()));
+  for (const Source& s : e.sources)
+    if (!s.levels.empty())
+      throw BadInput(
+          fmt::format("the model's column '{}' holds strings, which arrays of numbers lack; "
+                      "predict files with it",
+                      s.name));
+  if (arrays.offset.empty() && !e.offset.empty())
+    throw BadInput(fmt::format("the model was fitted with an offset, '{}', and needs `offset` of the "
+                               "rows to predict",
+                               e.offset));
+  FrameOptions names{.paths = {}, .target = {}, .agent = agents_of(e)};
+  names.offset = e.offset;
+  for (std::size_t s = 0; s < e.sources.size(); ++s) arrays.columns[s] = e.sources[s].name;
+  each_row(model, table_of(std::move(arrays), names), use);
+}
+
+std::vector<double> predict(const Model& model, Arrays arrays) {
   std::vector<double> y(arrays.rows());
-  each_row(model, arrays, [&](const RowPredictor& rows, std::size_t r, const AgentModel* agent,
-                              const std::vector<double>& x) { y[r] = rows.number(agent, x); });
+  each_row(model, std::move(arrays), [&](const RowPredictor& rows, const EncodedRow& at) {
+    y[at.row] = rows.number(at.agent, at.x, at.offsets);
+  });
   return y;
 }
 
 std::vector<double> predict(const Model& model, std::span<const double> X,
-                            std::span<const std::string> groups) {
-  return predict(model, arrays_of(X, groups));
+                            std::span<const std::string> groups, std::span<const double> offset) {
+  Arrays arrays = arrays_of(X, groups);
+  if (!offset.empty()) arrays.offset.emplace_back(offset.begin(), offset.end());
+  return predict(model, std::move(arrays));
 }
 
 }  // namespace affpcl

@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
+#include "affpcl/data/table.h"
 #include "affpcl/fit/fit.h"
 #include "affpcl/fit/predict.h"
 
 namespace affpcl {
+
+// Columns of numbers and texts, as a file would have them. options.frame names the target, the
+// agents and all the rest; paths are not read.
+FitResult fit(DataTable table, FitOptions options);
 
 // Rows as columns of numbers, NaN where one is missing, and the agent of each row.
 struct Arrays {
@@ -19,6 +24,9 @@ struct Arrays {
   std::vector<std::vector<double>> X;   // [columns][rows]
   std::vector<std::int32_t> agent_of;   // by row, into `agents`
   std::vector<std::string> agents = {};
+  std::vector<double> row_weight = {}, trials = {};  // by row; empty: none
+  // By row: empty, one list, or for a multinomial target one for each class.
+  std::vector<std::vector<double>> offset = {};
   std::size_t rows() const { return agent_of.size(); }
 };
 
@@ -31,23 +39,38 @@ struct ArrayTarget {
   std::vector<std::string> labels = {};
 };
 
-// options.frame names the target and the agents' column of the model; paths are not read.
+// options.frame names the columns that are not in X: target y, agent group, row_weight, trials and
+// offset unless it says otherwise.
 FitResult fit(Arrays arrays, ArrayTarget target, FitOptions options);
+
+// What rows may have beside X, y and their group; empty: nothing.
+struct RowColumns {
+  std::span<const double> row_weight = {}, trials = {}, offset = {};
+};
 
 // A model per group: a linear mixed model by default (FitOptions). X is row-major, with as many
 // rows as y and groups.
 FitResult fit(std::span<const double> X, std::span<const double> y,
-              std::span<const std::string> groups, FitOptions options = {});
+              std::span<const std::string> groups, FitOptions options = {},
+              const RowColumns& more = {});
 
-// One prediction per row, each by its agent's model; an unseen agent by the centre's.
-std::vector<double> predict(const Model& model, const Arrays& arrays);
+// One prediction per row, each by its agent's model; an unseen agent by the centre's. A model with
+// an offset needs the rows' own.
+std::vector<double> predict(const Model& model, Arrays arrays);
 std::vector<double> predict(const Model& model, std::span<const double> X,
-                            std::span<const std::string> groups);
+                            std::span<const std::string> groups,
+                            std::span<const double> offset = {});
 
-// Calls use(rows, r, agent, x) for every row r: its agent (null: unseen) and its encoded numbers.
-void each_row(const Model& model, const Arrays& arrays,
-              FunctionRef<void(const RowPredictor&, std::size_t, const AgentModel*,
-                               const std::vector<double>&)>
-                  use);
+// One row on its way to a prediction: its agent (null: unseen), its encoded numbers, its offsets.
+struct EncodedRow {
+  std::size_t row;
+  const AgentModel* agent;
+  const std::vector<double>& x;
+  std::span<const double> offsets;
+};
+// Calls use(rows, row) for every row. Columns of a table are found by name, those of arrays by place.
+using UseRow = FunctionRef<void(const RowPredictor&, const EncodedRow&)>;
+void each_row(const Model& model, Arrays arrays, UseRow use);
+void each_row(const Model& model, DataTable table, UseRow use);
 
 }  // namespace affpcl

@@ -17,10 +17,13 @@ const Params<FrameOptions>& frame_params() {
       {"family", &FrameOptions::family,
        "the target's distribution: gaussian, t, binomial, multinomial, poisson, negative-binomial, "
        "gamma or ordinal; auto: binomial for two classes and for 0/1, else gaussian"},
-      {"row_weight", &FrameOptions::row_weight, "a column of weights of the rows"},
+      {"row_weight", &FrameOptions::row_weight,
+       "a column of weights of the rows: a row of weight 2 counts as two rows"},
       {"trials", &FrameOptions::trials,
        "binomial: a column of numbers of trials; the target counts successes"},
-      {"offset", &FrameOptions::offset, "a column that is added to the linear predictor"},
+      {"offset", &FrameOptions::offset,
+       "a column that is added to the linear predictor; multinomial: one for each class, in their "
+       "order"},
       {"offset_scale", &FrameOptions::offset_scale,
        "the offset's scale: that of the linear predictor (link), or means and probabilities "
        "(response)"},

@@ -117,10 +117,13 @@ std::vector<double> RowPredictor::channels(const AgentModel* agent,
 }
 
 std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vector<double>& x,
-                                       double offset) const {
+                                       Offsets offsets) const {
   std::vector<double> eta = channels(agent, x), variances;
+  if (!offsets.empty()) {
+    const std::vector<double> more = predictor_offsets(model_.encoding, offsets);
+    for (std::size_t c = 0; c < eta.size(); ++c) eta[c] += more[c];
+  }
   for (std::size_t c = 0; c < eta.size(); ++c) {
-    if (!model_.encoding.offset.empty()) eta[c] += linked(model_.encoding, offset);
     LinearModel own = channel(agent, c);
     own.s2 = 0;
     variances.push_back(variance(own, x));
@@ -129,17 +132,17 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
 }
 
 double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
-                            double offset) const {
-  if (model_.encoding.generalised()) return mean(agent, x, offset).back();
-  if (model_.channels.size() == 1) return inner(channel(agent, 0).x, x);
-  return inner(weights(agent), channels(agent, x));
+                            Offsets offsets) const {
+  if (model_.encoding.generalised()) return mean(agent, x, offsets).back();
+  if (model_.channels.size() > 1) return inner(weights(agent), channels(agent, x));
+  return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]);
 }
 
 RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std::vector<double>& x,
-                                              double offset) const {
+                                              Offsets offsets) const {
+  const double y = number(agent, x, offsets);
   if (model_.encoding.generalised()) {
     // The target's variance at the mean, and that of the linear predictor by the mean's slope.
-    const double y = number(agent, x, offset);
     LinearModel own = channel(agent, 0);
     own.s2 = 0;
     const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
@@ -153,13 +156,13 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   const double deviation =
       deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
                             : deviations[0];
-  return {number(agent, x), normal_limit((1 - kConfidence) / 2) * deviation};
+  return {y, normal_limit((1 - kConfidence) / 2) * deviation};
 }
 
 std::vector<double> RowPredictor::probabilities(const AgentModel* agent,
                                                 const std::vector<double>& x,
-                                                double offset) const {
-  if (model_.encoding.generalised()) return mean(agent, x, offset);
+                                                Offsets offsets) const {
+  if (model_.encoding.generalised()) return mean(agent, x, offsets);
   return class_probabilities(channels(agent, x), model_.encoding.classes.size());
 }
 
@@ -257,7 +260,7 @@ class Predictor {
     std::string agent = e_.agent_column;
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
-    if (!e_.offset.empty()) need(e_.offset, needed.number);
+    for (const std::string& name : e_.offsets()) need(name, needed.number);
     const bool trials = !e_.trials.empty() && has(e_.trials);
     if (trials) need(e_.trials, needed.number);
     const std::vector<std::string> targets =
@@ -270,7 +273,7 @@ class Predictor {
     for (const std::string& name : targets)
       if (scored) targets_.push_back(tables_.find(name));
     agent_ = agent.empty() ? nullptr : tables_.find(agent);
-    offset_ = e_.offset.empty() ? nullptr : tables_.find(e_.offset);
+    for (const std::string& name : e_.offsets()) offset_columns_.push_back(tables_.find(name));
     trials_ = trials ? tables_.find(e_.trials) : nullptr;
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
   }
@@ -283,7 +286,7 @@ class Predictor {
     };
     for (const Source& s : e_.sources) look_for(s.name);
     if (!e_.agent_column.empty()) look_for(e_.agent_column);
-    if (!e_.offset.empty()) look_for(e_.offset);
+    for (const std::string& name : e_.offsets()) look_for(name);
     if (lacking.size() < 2) return;  // the nearest name is the better hint
     throw BadInput(fmt::format("{} lacks {} columns that the model needs: '{}'", path,
                                lacking.size(), fmt::join(lacking, "', '")));
@@ -340,10 +343,7 @@ class Predictor {
       tables_.refuse(r, source.name, "",
                      "is missing, and the model was fitted with `missing error`");
     });
-    const bool no_offset = offset_ != nullptr && std::isnan(offset_->numbers[r]);
-    if (no_offset && e_.missing != Missing::kDrop)
-      tables_.refuse(r, e_.offset, "", "is missing, and is the offset of every prediction");
-    if (no_offset ||
+    if (!take_offsets(r) ||
         std::any_of(x_.begin(), x_.end(), [](double v) { return std::isnan(v); })) {
       ++out_.blank;
       out_.csv += separator_;
@@ -353,17 +353,25 @@ class Predictor {
     }
     out_.filled += missing;
     if (e_.classes.empty()) {
-      put_number(r, rows_.weights(known), rows_.interval(known, x_, offset(r)));
+      put_number(r, rows_.weights(known), rows_.interval(known, x_, offsets_));
     } else {
-      put_class(r, rows_.probabilities(known, x_, offset(r)));
+      put_class(r, rows_.probabilities(known, x_, offsets_));
     }
   }
 
-  double offset(std::size_t r) const {
-    if (offset_ == nullptr) return 0;
-    const double v = offset_->numbers[r];
-    if (!std::isfinite(linked(e_, v))) tables_.refuse(r, e_.offset, fmt::to_string(v), "is no offset");
-    return v;
+  // The row's offsets; false where one is missing and such rows have no prediction.
+  bool take_offsets(std::size_t r) {
+    offsets_.clear();
+    for (const Column* c : offset_columns_) {
+      const double v = c->numbers[r];
+      if (std::isnan(v) && e_.missing == Missing::kDrop) return false;
+      if (std::isnan(v))
+        tables_.refuse(r, c->name, "", "is missing, and is the offset of every prediction");
+      if (!std::isfinite(linked(e_, v)))
+        tables_.refuse(r, c->name, fmt::to_string(v), "is no offset");
+      offsets_.push_back(v);
+    }
+    return true;
   }
 
   // Of one row, as RowPredictor::encode wants it.
@@ -439,13 +447,14 @@ class Predictor {
   Tables tables_;
   std::vector<const Column*> sources_;
   std::vector<const Column*> targets_;    // the target, or the outcomes; empty: not in the data
-  const Column *offset_ = nullptr, *trials_ = nullptr;
+  std::vector<const Column*> offset_columns_;
+  const Column* trials_ = nullptr;
   const Column* agent_ = nullptr;         // null: one agent a file,
   std::vector<std::string> file_agents_;  // called so
   bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
   char separator_ = ',', decimal_ = '.';
-  std::vector<double> row_, x_;
+  std::vector<double> row_, x_, offsets_;
   std::unordered_map<std::string, std::int64_t> strangers_;
   Score score_;
 };

@@ -34,11 +34,13 @@ class RowPredictor {
   struct Interval {
     double y, half;
   };
-  // offset: of a generalised model, as its column has it.
-  double number(const AgentModel* agent, const std::vector<double>& x, double offset = 0) const;
-  Interval interval(const AgentModel* agent, const std::vector<double>& x, double offset = 0) const;
+  // Offsets of the row as their columns have them; none: 0.
+  using Offsets = std::span<const double>;
+  double number(const AgentModel* agent, const std::vector<double>& x, Offsets offsets = {}) const;
+  Interval interval(const AgentModel* agent, const std::vector<double>& x,
+                    Offsets offsets = {}) const;
   std::vector<double> probabilities(const AgentModel* agent, const std::vector<double>& x,
-                                    double offset = 0) const;
+                                    Offsets offsets = {}) const;
   const std::vector<double>& weights(const AgentModel* agent) const;  // of outcomes
   // Of a generalised model's number: deviance, or log loss a trial.
   double loss(double y, double trials, double mean) const;
@@ -48,7 +50,7 @@ class RowPredictor {
   std::vector<double> channels(const AgentModel* agent, const std::vector<double>& x) const;
   // The mean, or the probabilities of classes, with the linear predictors integrated out.
   std::vector<double> mean(const AgentModel* agent, const std::vector<double>& x,
-                           double offset) const;
+                           Offsets offsets) const;
   const Model& model_;
   std::shared_ptr<const Likelihood> likelihood_;
   std::unordered_map<std::string, const AgentModel*> agents_;

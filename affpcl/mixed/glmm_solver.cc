@@ -133,7 +133,7 @@ class GlmmAgent final : public AgentFit {
     Vector eta(m), variances(m), z(d);
     for (std::size_t j = 0; j < d; ++j) z[j] = frame_.X[j * frame_.rows + row];
     for (std::size_t a = 0; a < m; ++a) {
-      eta[a] = frame_.offset.empty() ? 0 : frame_.offset[row];
+      eta[a] = frame_.offset.empty() ? 0 : frame_.offset[a * frame_.rows + row];
       for (std::size_t j = 0; j < d; ++j) {
         eta[a] += z[j] * x[a * d + j];
         for (std::size_t k = 0; k < d && m == 1; ++k)

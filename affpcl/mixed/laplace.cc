@@ -126,7 +126,8 @@ struct Laplace::Impl {
         for (std::size_t a = 0; a < m; ++a) {
           const std::span eta(s.eta.data() + a * count, count);
           multiply(transposed(x), beta.subspan(a * d, d), eta);
-          if (rows.offset != nullptr) add({rows.offset + from, count}, eta.data());
+          if (rows.offset != nullptr)
+            add({rows.offset + a * rows.stride + from, count}, eta.data());
         }
         f(rows.block(from, count), x);
       }

@@ -48,9 +48,12 @@ class EveryFamilysEvidence : public testing::TestWithParam<Family> {};
 TEST_P(EveryFamilysEvidence, SlopesAreThoseOfTheValue) {
   GlmmWorld world{.family = GetParam(), .agents = 10, .rows = 9};
   world.make();
-  world.weight.assign(world.y.size(), 1.0), world.offset.assign(world.y.size(), 0.0);
+  world.weight.assign(world.y.size(), 1.0);
+  world.offset.assign(world.likelihood().predictors() * world.y.size(), 0.0);
   for (std::size_t r = 0; r < world.y.size(); ++r)
-    world.weight[r] += 0.1 * static_cast<double>(r % 4), world.offset[r] = 0.05 * static_cast<double>(r % 3);
+    world.weight[r] += 0.1 * static_cast<double>(r % 4);
+  for (std::size_t r = 0; r < world.offset.size(); ++r)
+    world.offset[r] = 0.05 * static_cast<double>(r % 7);
   world.table.weight = world.weight.data(), world.table.offset = world.offset.data();
   const Likelihood likelihood = world.likelihood();
   const GlmmPoint point = place(likelihood, 2, 2);

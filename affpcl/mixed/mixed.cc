@@ -179,7 +179,8 @@ class MixedAgent final : public AgentFit {
   double predicted(const std::vector<double>& x, std::size_t channel, std::size_t row) const {
     double sum = 0;
     for (std::size_t j = 0; j < frame_.d; ++j) sum += frame_.X[j * frame_.rows + row] * x[j];
-    return frame_.y_mean[channel] + frame_.y_sd[channel] * sum;
+    const double offset = frame_.subtracted.empty() ? 0 : frame_.subtracted[row];
+    return offset + frame_.y_mean[channel] + frame_.y_sd[channel] * sum;
   }
 
   const Frame& frame_;
@@ -201,6 +202,8 @@ std::vector<double> noise_correlations(const Frame& frame, const Model& model, T
     for (std::size_t c = 0; c < k; ++c) {
       for (std::size_t r = 0; r < count; ++r) errors(c, r) = frame.y(c, from + r);
       add_product(-1, transposed(X), model.agents[i].channels[c].x, errors.row(c));
+      for (std::size_t r = 0; r < count && !frame.row_weight.empty(); ++r)
+        errors(c, r) *= std::sqrt(frame.row_weight[from + r]);
     }
     const Matrix squares = multiply(errors, transposed(errors));
     for (std::size_t j = 0; j < k * k; ++j) out[j] += squares.all()[j];

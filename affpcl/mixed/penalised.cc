@@ -31,7 +31,7 @@ void each_block(const GlmmRows& rows, std::size_t held, std::size_t m, std::span
       for (std::size_t a = 0; a < m; ++a) {
         multiply(transposed(block), x.subspan(a * rows.d, rows.d), {eta.data() + a * count, count});
         for (std::size_t r = 0; r < count && rows.offset != nullptr; ++r)
-          eta[a * count + r] += rows.offset[from + r];
+          eta[a * count + r] += rows.offset[a * rows.stride + from + r];
       }
       f(rows.block(from, count), block, eta.data());
     }

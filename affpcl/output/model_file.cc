@@ -160,7 +160,10 @@ void read_family(const Reader& r, const Json& at, Model& model) {
   column("row_weight", e.row_weight), column("trials", e.trials), column("offset", e.offset);
   if (at.contains("offset_scale") && r.get<std::string>(at, "offset_scale") == "response")
     e.offset_scale = OffsetScale::kResponse;
-  if (model.psi.size() != Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).extras())
+  const std::size_t offsets = e.offsets().size();
+  if (offsets > 0 && offsets != (e.family == Family::kMultinomial ? e.classes.size() : 1))
+    r.damaged("offset");
+  if (e.generalised() && model.psi.size() != Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).extras())
     r.damaged("psi");
 }
 
@@ -263,7 +266,8 @@ std::string model_json(const Model& model) {
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
       {"agents", std::move(agents)}};
-  if (e.generalised()) all["family"] = family_json(model);
+  if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
+    all["family"] = family_json(model);
   return pretty(all);
 }
 

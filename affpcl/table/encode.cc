@@ -30,8 +30,9 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
 // Columns that belong to rows and are no features.
 std::vector<std::string> beside_features(const FrameOptions& o) {
   std::vector<std::string> names;
-  for (const std::string* name : {&o.row_weight, &o.trials, &o.offset})
+  for (const std::string* name : {&o.row_weight, &o.trials})
     if (!name->empty()) names.push_back(*name);
+  for (const std::string& name : names_in(o.offset, "offset")) names.push_back(name);
   return names;
 }
 
@@ -301,6 +302,8 @@ bool Encoding::is_common(std::size_t coefficient) const {
   return false;
 }
 
+std::vector<std::string> Encoding::offsets() const { return names_in(offset, "offset"); }
+
 std::string Encoding::predicted() const {
   if (outcomes.empty()) return target;
   std::string text;
@@ -332,6 +335,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
       throw BadInput(fmt::format("`channels` names '{}' twice", name));
   }
   if (!o.time.empty()) check(o.time);
+  if (!o.offset.empty() && !o.channels.empty())
+    throw BadInput("`offset` needs a `target`; `channels` have none");
   for (const std::string& name : beside_features(o)) {
     check(name);
     if (has(predicted, name) || name == encoding.agent_column)
@@ -505,6 +510,23 @@ RowAgents encode_agents(const Tables& tables, const FrameOptions& o, Processes& 
   return agents;
 }
 
+namespace {
+
+void strike_weightless(const Tables& tables, const Encoding& encoding, Processes& processes,
+                       Marked marked) {
+  if (encoding.row_weight.empty()) return;
+  const Column& c = *tables.find(encoding.row_weight);
+  std::size_t struck = 0;
+  for (std::size_t r = 0; r < tables.rows && !is_text(c); ++r)
+    if (c.numbers[r] == 0) struck += marked.keep[r] != 0, marked.keep[r] = 0;
+  struck = sum(processes, struck);
+  if (struck > 0)
+    marked.notes.push_back(plural(struck, "row has", "rows have") + " weight 0 and " +
+                           (struck == 1 ? "was" : "were") + " left out");
+}
+
+}  // namespace
+
 void check_row_columns(const Tables& tables, const FrameOptions& o, Processes& processes,
                        const Encoding& encoding, Marked marked) {
   std::size_t without = 0;
@@ -526,7 +548,8 @@ void check_row_columns(const Tables& tables, const FrameOptions& o, Processes& p
   };
   check(encoding.row_weight, "a row weight has to be");
   check(encoding.trials, "a number of trials has to be");
-  check(encoding.offset, "an offset has to be");
+  for (const std::string& name : encoding.offsets()) check(name, "an offset has to be");
+  strike_weightless(tables, encoding, processes, marked);
   without = sum(processes, without);
   if (without > 0)
     marked.notes.push_back(plural(without, "row lacks", "rows lack") +
@@ -573,10 +596,10 @@ void encode_classes(const Tables& tables, const FrameOptions& o, Processes& proc
     target.classes = classes_of(tables, c, processes, marked.keep, encoding);
     encoding.family =
         family_of_classes(o, family, encoding.classes.size(), is_text(c), marked.notes);
-    if (encoding.family == Family::kGaussian && encoding.generalised())
+    if (encoding.family == Family::kGaussian && (encoding.generalised() || !o.offset.empty()))
       throw BadInput(
-          "classes by least squares have no `row_weight`, `offset` or `common`; `family binomial` "
-          "or `family multinomial` has");
+          "classes by least squares have no `offset` or `common`; `family binomial` or `family "
+          "multinomial` has");
   } else if (!family && o.channels.empty() && o.trials.empty() &&
              look_at(*tables.find(o.target), processes).counts) {
     marked.notes.push_back(fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
@@ -817,13 +840,14 @@ std::vector<Scale> standardise(std::span<double> values, std::size_t columns, co
                                Team& team) {
   std::vector<double> known(columns);
   std::vector<Scale> scales(columns);
+  const auto weight = [&](std::size_t k) { return rows.weight.empty() ? 1 : rows.weight[k]; };
   AgentSum sum(2 * columns, rows.agents(), team);
   const double* totals = sum([&](std::size_t i, double* out) {
     for (std::size_t c = 0; c < columns; ++c) {
       const double* const column = values.data() + c * rows.count();
       double total = 0, count = 0;
       for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
-        if (!std::isnan(column[k])) total += column[k], ++count;
+        if (!std::isnan(column[k])) total += weight(k) * column[k], count += weight(k);
       out[2 * c] += total;
       out[2 * c + 1] += count;
     }
@@ -838,7 +862,7 @@ std::vector<Scale> standardise(std::span<double> values, std::size_t columns, co
       const double mean = scales[c].mean;
       double square = 0;
       for (std::size_t k = rows.first[i]; k < rows.first[i + 1]; ++k)
-        if (!std::isnan(column[k])) square += (column[k] - mean) * (column[k] - mean);
+        if (!std::isnan(column[k])) square += weight(k) * (column[k] - mean) * (column[k] - mean);
       out[c] += square;
     }
   });

@@ -80,16 +80,16 @@ struct Encoding {
   bool values = false;                // predictions are values of states, which no column holds
   // Gaussian with classes: least squares on one indicator per class.
   Family family = Family::kGaussian;
-  std::string row_weight, trials, offset;  // columns; empty: none
+  std::string row_weight, trials;  // columns; empty: none
+  std::string offset;              // likewise; of several classes a list, one column for each
   OffsetScale offset_scale = OffsetScale::kLink;
   std::vector<std::string> common;  // columns without a random effect
 
   std::size_t dim() const;                 // 1 (the intercept) and all widths
   std::vector<std::string> names() const;  // of the coefficients: intercept, age, colour=red
   // The model is a generalised linear mixed model, not the linear one with its closed forms.
-  bool generalised() const {
-    return family != Family::kGaussian || !row_weight.empty() || !offset.empty() || !common.empty();
-  }
+  bool generalised() const { return family != Family::kGaussian || !common.empty(); }
+  std::vector<std::string> offsets() const;  // the columns in `offset`
   // The target is a number with additive errors: it is standardised, and losses are squared errors.
   bool numeric() const {
     return classes.empty() && (family == Family::kGaussian || family == Family::kT);
@@ -177,7 +177,7 @@ struct Marked {
 RowAgents encode_agents(const Tables& tables, const FrameOptions& options, Processes& processes,
                         const Encoding& encoding, Marked marked);
 // Texts in row weights, trials and offsets, and their missing values: refused, or by the rule drop
-// their rows are left out. No other value can stand for them.
+// their rows are left out. No other value can stand for them. A row of weight 0 is left out too.
 void check_row_columns(const Tables& tables, const FrameOptions& options, Processes& processes,
                        const Encoding& encoding, Marked marked);
 Target encode_target(const Tables& tables, const FrameOptions& options, Processes& processes,
@@ -197,6 +197,7 @@ std::string columns_note(const Encoding& encoding);
 // other processes have none here.
 struct AgentRows {
   std::vector<std::size_t> first;
+  std::span<const double> weight = {};  // of rows; empty: all 1
   std::size_t agents() const { return first.size() - 1; }
   std::size_t count() const { return first.back(); }
 };
@@ -213,7 +214,8 @@ struct Scale {
   bool varies() const;
 };
 
-// Columns, one after another, to mean 0 and deviation 1 over all agents' rows, NaN (a blank) to 0;
+// Columns, one after another, to mean 0 and deviation 1 over all agents' rows, weighted where these
+// have weights, NaN (a blank) to 0;
 // one that does not vary is left alone.
 std::vector<Scale> standardise(std::span<double> values, std::size_t columns, const AgentRows& rows,
                                Team& team);

@@ -1,6 +1,7 @@
 #include "affpcl/table/frame.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -97,8 +98,9 @@ void deliver(Tables& tables, const std::vector<Column*>& features, Target& targe
   for (std::size_t c = 0; c < target.numbers.size(); ++c)
     delivery(tables.find(target.names[c])->numbers);
   if (target.numbers.empty()) delivery(target.classes);
-  for (const std::string* name : {&e.row_weight, &e.trials, &e.offset})
+  for (const std::string* name : {&e.row_weight, &e.trials})
     if (!name->empty()) delivery(tables.find(*name)->numbers);
+  for (const std::string& name : e.offsets()) delivery(tables.find(name)->numbers);
   delivery(agents.of_row);
   tables.rows = delivery.rows();
   keep.assign(tables.rows, 1);
@@ -217,6 +219,7 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
     const auto positive = static_cast<std::int32_t>(frame.channels == 1 ? 1 : c);
     for (std::size_t k = 0; k < rows.size(); ++k)
       y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
+    for (std::size_t k = 0; k < frame.subtracted.size(); ++k) y[k] -= frame.subtracted[k];
   }
   for (std::size_t c = 0;
        const Scale& scale : standardise(frame.Y, frame.channels, by_agent, team)) {
@@ -248,32 +251,60 @@ void refuse_row_columns(const Tables& tables, const Encoding& e, const std::vect
         "is no weight of a row: a number from 0 on");
   check(e.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
         "is no number of trials: a number from 1 on");
-  check(e.offset, [&](double v) { return !std::isfinite(linked(e, v)); },
-        "is no offset: a finite number, on the response scale a possible mean or probability");
-  if (!e.offset.empty() && (e.family == Family::kMultinomial))
-    throw BadInput("`offset` needs a family with one linear predictor; multinomial has several");
+  const std::vector<std::string> offsets = e.offsets();
+  for (const std::string& name : offsets)
+    check(name, [&](double v) { return !std::isfinite(linked(e, v)); },
+          "is no offset: a finite number, on the response scale a possible mean or probability");
+  const std::size_t wanted = e.family == Family::kMultinomial ? e.classes.size() : 1;
+  if (!offsets.empty() && offsets.size() != wanted)
+    throw BadInput(
+        fmt::format("`offset` names {} column{}, and `family {}` needs {}", offsets.size(),
+                    offsets.size() == 1 ? "" : "s", to_text(e.family),
+                    wanted == 1 ? "one"
+                                : fmt::format("{}, one for each class in the order {}", wanted,
+                                              fmt::join(e.classes, ", "))));
 }
 
-// The columns that belong to rows; an offset in units of the standardised target.
+// The columns that belong to rows.
 void set_row_columns(const Tables& tables, const std::vector<std::size_t>& rows, Frame& frame) {
   const Encoding& e = frame.encoding;
-  const auto take = [&](const std::string& name, std::vector<double>& to, auto value) {
+  const auto take = [&](const std::string& name, std::vector<double>& to) {
     if (name.empty()) return;
     const std::vector<double>& numbers = tables.find(name)->numbers;
-    for (std::size_t r : rows) to.push_back(value(numbers[r]));
+    for (std::size_t r : rows) to.push_back(numbers[r]);
   };
-  take(e.row_weight, frame.row_weight, [](double v) { return v; });
-  take(e.trials, frame.trials, [](double v) { return v; });
-  take(e.offset, frame.offset, [&](double v) { return linked(e, v) / frame.y_sd[0]; });
+  take(e.row_weight, frame.row_weight);
+  take(e.trials, frame.trials);
+  std::vector<const std::vector<double>*> columns;
+  for (const std::string& name : e.offsets()) columns.push_back(&tables.find(name)->numbers);
+  if (columns.empty()) return;
+  std::vector<double> of_row(columns.size());
+  const std::size_t predictors = e.family == Family::kMultinomial ? columns.size() - 1 : 1;
+  std::vector<double>& offset = e.numeric() ? frame.subtracted : frame.offset;
+  offset.resize(predictors * rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    for (std::size_t c = 0; c < columns.size(); ++c) of_row[c] = (*columns[c])[rows[k]];
+    const std::vector<double> eta = predictor_offsets(e, of_row);
+    for (std::size_t a = 0; a < predictors; ++a) offset[a * rows.size() + k] = eta[a];
+  }
 }
 
 }  // namespace
+
+std::vector<double> predictor_offsets(const Encoding& e, std::span<const double> offsets) {
+  if (e.family != Family::kMultinomial) return {linked(e, offsets[0])};
+  std::vector<double> eta;  // of each class but the first, against the first
+  for (std::size_t k = 1; k < offsets.size(); ++k)
+    eta.push_back(linked(e, offsets[k]) - linked(e, offsets[0]));
+  return eta;
+}
 
 double linked(const Encoding& e, double offset) {
   if (e.offset_scale == OffsetScale::kLink) return offset;
   switch (e.family) {
     case Family::kBinomial:
     case Family::kOrdinal: return std::log(offset / (1 - offset));
+    case Family::kMultinomial:
     case Family::kPoisson:
     case Family::kNegativeBinomial:
     case Family::kGamma: return std::log(offset);
@@ -333,14 +364,14 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o.seed, order, frame);
   frame.all_rows = sum(processes, frame.rows);
-  AgentRows agent_rows;
+  set_row_columns(tables, rows, frame);
+  AgentRows agent_rows{.first = {}, .weight = frame.row_weight};
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.starts[i * kFolds]);
   frame.X = encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
   frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
-  set_row_columns(tables, rows, frame);
   if (!o.weights.empty())
     on_all_ranks(processes, [&] {
       frame.theta =
@@ -351,7 +382,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
 }
 
 double Frame::wanted(std::size_t agent, std::size_t row) const {
-  if (theta.empty()) return y(0, row);
+  if (theta.empty()) return y(0, row) + (subtracted.empty() ? 0 : subtracted[row]);
   double sum = 0;
   for (std::size_t c = 0; c < channels; ++c) sum += theta[agent * channels + c] * y(c, row);
   return sum;
@@ -365,6 +396,17 @@ Matrix Frame::block(std::size_t from, std::size_t count) const {
   return part;
 }
 
+double Frame::weigh(std::size_t from, Matrix& x, Vector& y) const {
+  double total = 0;
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const double root = std::sqrt(row_weight[from + k]);
+    for (std::size_t j = 0; j < d; ++j) x(j, k) *= root;
+    y[k] *= root;
+    total += row_weight[from + k];
+  }
+  return total;
+}
+
 Moments Frame::moments(std::size_t channel, int without, Team& team) const {
   Moments m(agents.size(), d, own_agents(agents.size(), team));
   team.each(own_agents(agents.size(), team), [&](std::int64_t agent, int) {
@@ -376,13 +418,14 @@ Moments Frame::moments(std::size_t channel, int without, Team& team) const {
       constexpr std::size_t kRows = 512;  // at a time: they stay in cache
       for (; from < to; from += kRows) {
         const std::size_t count = std::min(kRows, to - from);
-        const Matrix x = block(from, count);
-        const std::span y(Y.data() + channel * rows + from, count);
+        Matrix x = block(from, count);
+        Vector y(Y.begin() + static_cast<std::ptrdiff_t>(channel * rows + from),
+                 Y.begin() + static_cast<std::ptrdiff_t>(channel * rows + from + count));
+        m.rows[held] += row_weight.empty() ? static_cast<double>(count) : weigh(from, x, y);
         add_gram(1, x, A);
         multiply(x, y, b);
         for (std::size_t j = 0; j < d; ++j) m.b[held * d + j] += b[j];
         m.yy[held] += squared_norm(y);
-        m.rows[held] += static_cast<double>(count);
       }
     };
     if (without < 0) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,11 @@ struct Frame {
   std::vector<double> y_mean, y_sd;   // by channel
   std::vector<std::int32_t> classes;  // by row, of a classification
   // By row, where the table has them. Of a generalised model Y is [1][rows] as it is (a class by its
-  // place), and centred and scaled only where the target is numeric.
-  std::vector<double> row_weight, trials, offset;
+  // place), and centred and scaled only where the target is numeric. A row of weight w counts as w
+  // rows.
+  std::vector<double> row_weight, trials;
+  std::vector<double> offset;      // [predictors][rows], of a target that is not numeric
+  std::vector<double> subtracted;  // of a numeric target: the offset, which Y lacks
   std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
 
   double y(std::size_t channel, std::size_t row) const {  // in units of the target
@@ -54,10 +58,16 @@ struct Frame {
   Matrix block(std::size_t from, std::size_t count) const;
   // X'X and so on of one channel, without one fold (-1: all rows).
   Moments moments(std::size_t channel, int without, Team& team) const;
+
+ private:
+  // Rows from `from` on and their targets, each times the root of its weight; the sum of weights.
+  double weigh(std::size_t from, Matrix& x, Vector& y) const;
 };
 
 // An offset of a row on the scale of the linear predictor.
 double linked(const Encoding& encoding, double offset);
+// The same of every linear predictor, from the row's offsets: one, or one for each class.
+std::vector<double> predictor_offsets(const Encoding& encoding, std::span<const double> offsets);
 
 Frame build_frame(const FrameOptions& options);
 Frame build_frame(const FrameOptions& options, Team& team, RowOrder order = RowOrder::kInFolds);

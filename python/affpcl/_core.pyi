@@ -128,7 +128,7 @@ class FitOptions:
 
     @property
     def row_weight(self) -> str:
-        """a column of weights of the rows"""
+        """a column of weights of the rows: a row of weight 2 counts as two rows"""
 
     @row_weight.setter
     def row_weight(self, arg: str, /) -> None: ...
@@ -142,7 +142,9 @@ class FitOptions:
 
     @property
     def offset(self) -> str:
-        """a column that is added to the linear predictor"""
+        """
+        a column that is added to the linear predictor; multinomial: one for each class, in their order
+        """
 
     @offset.setter
     def offset(self, arg: str, /) -> None: ...
@@ -287,10 +289,32 @@ class FitOptions:
     @channels.setter
     def channels(self, arg: Sequence[str], /) -> None: ...
 
+    @property
+    def common(self) -> list[str]: ...
+
+    @common.setter
+    def common(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def beside(self) -> list[str]: ...
+
+    @beside.setter
+    def beside(self, arg: Sequence[str], /) -> None: ...
+
 class Groups:
     """Whose row each is: codes into names."""
 
     def __init__(self, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], names: Sequence[str]) -> None: ...
+
+class DataTable:
+    """Columns of numbers and texts in memory."""
+
+    def __init__(self, name: str = 'the table') -> None: ...
+
+    def add_numbers(self, name: str, numbers: Annotated[NDArray, dict(device='cpu', writable=False)]) -> None: ...
+
+    def add_texts(self, name: str, texts: Groups) -> None:
+        """Codes into texts; -1: missing."""
 
 class Model:
     """One linear model per agent, as model.json holds it."""
@@ -376,12 +400,17 @@ class Model:
 
     def write(self, path: str) -> None: ...
 
-    def predict(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]: ...
+    def predict(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]: ...
 
-    def predict_interval(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]:
+    def predict_interval(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """Columns: prediction, and the ends of its 90 % interval."""
 
-    def predict_proba(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups) -> NDArray[numpy.float64]: ...
+    def predict_proba(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]: ...
+
+    def predict_table(self, table: DataTable) -> NDArray[numpy.float64]:
+        """
+        Columns: prediction and the ends of its interval, or the probabilities of classes.
+        """
 
     def predict_files(self, files: Sequence[str]) -> str:
         """The files' rows with their predictions, as CSV."""
@@ -407,13 +436,18 @@ class FitResult:
     def json(self) -> str:
         """summary.json, as the command line writes it."""
 
-def fit_arrays(X: Annotated[NDArray, dict(device='cpu', writable=False)], columns: Sequence[str], y: Annotated[NDArray, dict(device='cpu', writable=False)], labels: Sequence[str], groups: Groups, options: FitOptions) -> FitResult:
+def fit_arrays(X: Annotated[NDArray, dict(device='cpu', writable=False)], columns: Sequence[str], y: Annotated[NDArray, dict(device='cpu', writable=False)], labels: Sequence[str], groups: Groups, options: FitOptions, row_weight: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, trials: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, progress: object | None = None) -> FitResult:
     """
     Fits arrays; with labels y holds codes into them. The options name target and agent.
     """
 
-def fit_files(options: FitOptions) -> FitResult:
-    """Fits the files that the options name."""
+def fit_files(options: FitOptions, progress: object | None = None) -> FitResult:
+    """
+    Fits the files that the options name; progress(share) is called as the work goes on.
+    """
+
+def fit_table(table: DataTable, options: FitOptions, progress: object | None = None) -> FitResult:
+    """Fits a table in memory."""
 
 class Key:
     """Which random numbers: a pure function of this, agent and purpose."""

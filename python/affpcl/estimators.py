@@ -1,59 +1,54 @@
 """scikit-learn estimators: one linear model per group, learnt together.
 
-The rows' groups (agents) go beside X: fit(X, y, groups=...), predict(X, groups=...). A group never seen is predicted by
-the central model; without groups all rows belong to one.
+The rows' groups (agents) go beside X: fit(X, y, groups=...), predict(X, groups=...); or they are a column of X
+(group_column). A group never seen is predicted by the central model; without groups all rows belong to one.
 """
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+import warnings
+from typing import Any, ClassVar, Sequence
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from affpcl import _core
 from affpcl.files import gains_table
-from affpcl.tables import Array, Table
+from affpcl.groups import NO_GROUPS, WITHOUT_GROUPS, group_codes, name_of, split_groups
+from affpcl.tables import Array
 
 DEFAULT = _core.FitOptions()  # the engine's; nothing here repeats them
-NO_GROUPS = "all"
 
 
-def name_of(column: Any, otherwise: str) -> str:
-    """The name of a pandas or polars column."""
-    name = getattr(column, "name", None)
-    return name if isinstance(name, str) and name else otherwise
+class RowValues:
+    """What rows have beside X, y and their group: weights, numbers of trials, offsets."""
+
+    def __init__(self, X: Array, sample_weight: Any, trials: Any, offset: Any) -> None:
+        self.weight = None if sample_weight is None else _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self.trials = None if trials is None else self._numbers(trials, "trials", X)
+        self.offset = None if offset is None else self._numbers(offset, "offset", X)
+        self.names = {"row_weight": name_of(sample_weight, "sample_weight"), "trials": name_of(trials, "trials"),
+                      "offset": name_of(offset, "offset")}
+
+    @staticmethod
+    def _numbers(values: Any, name: str, X: Array) -> Array:
+        numbers: Array = check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name=name)
+        if numbers.ndim > 2 or len(numbers) != len(X):
+            raise ValueError(f"X has {len(X)} rows, but {name} has the shape {numbers.shape}")
+        return numbers
+
+    def take(self, rows: Array) -> None:
+        for name in ("weight", "trials", "offset"):
+            values = getattr(self, name)
+            if values is not None:
+                setattr(self, name, values[rows])
 
 
-def group_codes(groups: Any, rows: int) -> tuple[_core.Groups, dict[str, Any]]:
-    """Each row's group as a number, and what each name stands for."""
-    if groups is None:
-        return _core.Groups(np.zeros(rows, dtype=np.int32), [NO_GROUPS]), {NO_GROUPS: None}
-    labels = np.asarray(groups)
-    if labels.ndim != 1:
-        raise ValueError(f"groups has {labels.ndim} axes, not 1")
-    if len(labels) != rows:
-        raise ValueError(f"X has {rows} rows, but groups has {len(labels)}")
-    code_of: dict[str, int] = {}
-    label_of: dict[str, Any] = {}
-    if labels.dtype.kind in "iubUS":
-        unique, inverse = np.unique(labels, return_inverse=True)
-        names = [str(u) for u in unique.tolist()]
-        return _core.Groups(inverse.astype(np.int32), names), dict(zip(names, unique.tolist()))
-    codes = np.empty(rows, dtype=np.int32)
-    for row, label in enumerate(labels.tolist()):
-        if label is None or label != label or label == "":
-            raise ValueError(f"groups[{row}] = {label!r} names no group")
-        name = str(label)
-        codes[row] = code_of.setdefault(name, len(code_of))
-        label_of.setdefault(name, label)
-    return _core.Groups(codes, list(code_of)), label_of
-
-
-class Personalized(BaseEstimator):  # type: ignore[misc]
+class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
     """What regressor and classifier share."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
@@ -67,6 +62,10 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        group_column: str | int | None = None,
+        without_groups: str = "raise",
+        common: Sequence[str | int] = (),
+        offset_scale: str = DEFAULT.offset_scale,
         solver: str = DEFAULT.solver,
         method: str = DEFAULT.method,
         method_values: dict[str, Any] | None = None,
@@ -76,6 +75,10 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         seed: int = DEFAULT.seed,
         threads: int = DEFAULT.threads,
     ) -> None:
+        self.group_column = group_column
+        self.without_groups = without_groups
+        self.common = common
+        self.offset_scale = offset_scale
         self.solver = solver
         self.family = family
         self.method = method
@@ -99,7 +102,12 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         options.method_values = self.method_values or {}
         if self.family not in (DEFAULT.family, *self._families):
             raise ValueError(f"family={self.family!r} is not one of {', '.join((DEFAULT.family, *self._families))}")
+        if self.without_groups not in ("raise", "warn", "centre"):
+            raise ValueError(f"without_groups={self.without_groups!r} is not one of raise, warn, centre")
+        if self.solver != "stream" and (self.method or self.method_values):
+            raise ValueError("method and method_values belong to solver='stream'")
         options.family = self.family
+        options.offset_scale = self.offset_scale
         options.missing = self.missing
         options.score = self.score_gains
         options.seed = self.seed
@@ -120,14 +128,68 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         """What the engine learns, and the names of classes that are texts."""
         return np.asarray(y, dtype=np.float64), []
 
-    def _fit(self, X: Array, y: Array, groups: Any, options: _core.FitOptions) -> None:
+    def _fit_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, trials: Any, offset: Any, **checks: Any) -> None:
+        """All of fit: X as it came, its groups, and what rows have beside them."""
+        X, groups = split_groups(X, self.group_column, groups)
+        options = self._options(y, groups)
+        X, y = self._check_rows(X, y=y, ensure_min_samples=2, **checks)
+        if self._task == "classify":
+            check_classification_targets(y)
+        values = RowValues(X, sample_weight, trials, offset)
+        self.__dict__.pop("_rows", None)
+        groups = None if groups is None else np.asarray(groups)
+        if values.weight is not None:
+            X, y, groups = self._weighed(X, y, groups, values)
+        self._fit(X, y, groups, options, values)
+
+    def _weighed(self, X: Array, y: Array, groups: Any, values: RowValues) -> tuple[Array, Array, Any]:
+        """Rows of weight 0 are left out. A stream, which learns row after row, takes a row of weight w w times."""
+        weight: Array = values.weight  # type: ignore[assignment]
+        if self.solver == "stream":
+            if (weight != np.floor(weight)).any():
+                raise ValueError("solver='stream' needs whole numbers in sample_weight: a row of weight w is learnt w times")
+            rows = np.repeat(np.arange(len(X)), weight.astype(np.int64))
+        elif (weight == 0).any():
+            rows = np.flatnonzero(weight)
+        else:
+            return X, y, groups
+        values.take(rows)
+        if self.solver == "stream":
+            values.weight = None
+        if groups is not None and len(groups) == len(X):  # another length is refused later
+            groups = groups[rows]
+        return X[rows], y[rows], groups
+
+    def _fit(self, X: Array, y: Array, groups: Any, options: _core.FitOptions, values: RowValues | None = None) -> None:
         codes, label_of = group_codes(groups, len(X))
         numbers, labels = self._encode_target(y)
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{c}" for c in range(X.shape[1])] if names is None else list(map(str, names))
-        if options.solver != "stream" and (options.method or options.method_values):
-            raise ValueError("method and method_values belong to solver='stream'")
-        self._learnt(_core.fit_arrays(X, columns, numbers, labels, codes, options), columns, label_of)
+        options.common = [self._common_name(c, columns) for c in self.common]
+        beside: dict[str, Array] = {}
+        if values is not None:
+            beside = {key: found for key, found in (
+                ("row_weight", values.weight), ("trials", values.trials), ("offset", values.offset)) if found is not None}
+            for key in beside:
+                setattr(options, key, values.names[key])
+            if values.offset is not None:
+                beside["offset"] = self._engine_offset(values.offset)
+                if values.offset.ndim == 2:
+                    options.offset = ",".join(f"offset_{k}" for k in range(values.offset.shape[1]))
+        self.grouped_ = groups is not None
+        self._learnt(_core.fit_arrays(X, columns, numbers, labels, codes, options, **beside), columns, label_of)
+
+    def _engine_offset(self, offset: Array) -> Array:
+        """Offsets of classes in the engine's order."""
+        return offset
+
+    @staticmethod
+    def _common_name(column: str | int, columns: list[str]) -> str:
+        if isinstance(column, (int, np.integer)) and -len(columns) <= column < len(columns):
+            return columns[column]
+        if column not in columns:
+            raise ValueError(f"common names {column!r}, which is no column of X; it has {', '.join(columns)}")
+        return str(column)
 
     def _learnt(self, result: _core.FitResult, columns: list[str], label_of: dict[str, Any]) -> None:
         self.gains_ = gains_table(result)
@@ -156,11 +218,17 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
         intercept = x[..., 0] - (x[..., 1:] * (self.model_.means / self.model_.deviations)).sum(axis=-1)
         return self._slopes(x, width), intercept[..., 0] if x.shape[-2] == 1 else intercept
 
-    def _accumulate(self, X: Array, y: Array, groups: Any, options: _core.FitOptions) -> None:
+    def _accumulate(self, X: Any, y: Any, groups: Any, **checks: Any) -> None:
         """Fits all rows of partial_fit so far, in their order, in one pass."""
+        X, groups = split_groups(X, self.group_column, groups)
+        options = self._options(y, groups)
         options.solver = "stream"
+        first = not hasattr(self, "_rows")
+        X, y = self._check_rows(X, y=y, reset=first, ensure_min_samples=2 if first else 1, **checks)
+        if self._task == "classify":
+            check_classification_targets(y)
         groups = None if groups is None else np.asarray(groups)
-        if hasattr(self, "_rows"):
+        if not first:
             X_before, y_before, groups_before = self._rows
             if (groups is None) != (groups_before is None):
                 raise ValueError("groups must be given to every partial_fit or to none")
@@ -172,16 +240,23 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
 
     # ---- predicting ----
 
-    def _rows_to_predict(self, X: Any, groups: Any) -> tuple[Array, _core.Groups]:
+    def _rows_to_predict(self, X: Any, groups: Any, offset: Any) -> tuple[Array, _core.Groups, Array | None]:
         check_is_fitted(self)
+        X, groups = split_groups(X, self.group_column, groups)
         X = self._check_rows(X, reset=False)
+        if groups is None and self.grouped_ and self.without_groups != "centre":
+            if self.without_groups == "raise":
+                raise ValueError(WITHOUT_GROUPS)
+            warnings.warn(WITHOUT_GROUPS, UserWarning, stacklevel=3)
         codes, _ = group_codes(groups, len(X))
-        return X if len(self._used) == X.shape[1] else X[:, self._used], codes
+        if offset is not None:
+            offset = self._engine_offset(RowValues(X, None, None, offset).offset)  # type: ignore[arg-type]
+        return X if len(self._used) == X.shape[1] else X[:, self._used], codes, offset
 
     # ---- files ----
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """model.json, which `affpcl predict` and `affpcl inspect` read."""
+        """Writes model.json, which `affpcl predict` and `affpcl inspect` read."""
         check_is_fitted(self)
         self.model_.write(os.fspath(path))
 
@@ -195,18 +270,27 @@ class Personalized(BaseEstimator):  # type: ignore[misc]
             made.family = model.family
         if any(model.texts):
             raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds strings; "
-                             "use affpcl.load_model and predict_files")
+                             "use affpcl.load_model and predict")
         if bool(model.classes) != (cls._task == "classify"):
             raise ValueError(f"{path} is a model of {'classes' if model.classes else 'numbers'}, "
                              f"which {cls.__name__} does not predict")
         made.feature_names_in_ = np.array(model.sources, dtype=object)
         made._take(model, model.sources)
         made.groups_ = np.array(model.agents)
+        made.grouped_ = model.agents != [NO_GROUPS]
         made._take_classes(model.classes)
         return made
 
     def _take_classes(self, names: list[str]) -> None:
         """Classes of a model that was read."""
+
+
+def by_number(name: str) -> tuple[int, float, str]:
+    """The engine's order of classes: numbers by value, then texts by letters."""
+    try:
+        return 0, float(name), name
+    except ValueError:
+        return 1, 0.0, name
 
 
 def affinity(model: _core.Model) -> Array:
@@ -221,77 +305,141 @@ def affinity(model: _core.Model) -> Array:
     return found
 
 
-class PersonalizedRegressor(RegressorMixin, Personalized):  # type: ignore[misc]
-    """One linear regression per group: each group's coefficients lean on a common centre as far as the rows say.
+class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[misc]
+    """One linear regression per group: each group's coefficients are shrunk to a common centre as far as the rows say.
 
-    Parameters (defaults are the engine's):
-      solver         "exact": all rows at once; "stream": one pass over the rows as they come
-      method, method_values   of a stream: any of affpcl.catalogue()["methods"], and values of its parameters
-      family         the target's distribution: "gaussian" (the default), "t", "poisson", "negative-binomial" or "gamma"
-      missing        blanks (NaN) in X: "error", "mean" or "drop"
-      score_gains    whether cross-validation says what learning together gained
-      seed           of the split into folds
-      threads        0: all cores; the numbers do not depend on it
+    Parameters
+    ----------
+    group_column : column of X that holds the groups, by name or, of an array, by number. Default: groups come beside X.
+    without_groups : what predict does after a fit with groups when it gets none: "raise", "warn", or use the "centre".
+    common : columns whose effect is the same for all groups (no random effect), by name or number.
+    offset_scale : scale of offset: the linear predictor's ("link"), or means ("response").
+    solver : "exact", all rows at once; "stream", one pass over the rows as they come.
+    method, method_values : of a stream: any of ``affpcl.catalogue()["methods"]``, and values of its parameters.
+    family : distribution of the target: "gaussian" (the default), "t", "poisson", "negative-binomial" or "gamma".
+    missing : blanks (NaN) in X: "error", "mean", "drop" or "indicator".
+    score_gains : whether cross-validation says what learning together gained.
+    seed : of the split into folds.
+    threads : 0 is all cores; the numbers do not depend on it.
 
-    After fit: groups_, coef_ (groups x columns), intercept_, coef_se_, central_coef_, central_intercept_, gains_ (a table,
-    a row per group), affinity_ (how near each group is to the centre, 0 to 1), notes_, model_.
+    Attributes
+    ----------
+    groups_, coef_ (groups x columns), intercept_, coef_se_, central_coef_, central_intercept_, central_coef_se_, gains_
+    (a table, a row per group), affinity_ (how near each group is to the centre, 0 to 1), notes_, model_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from affpcl import PersonalizedRegressor
+    >>> rng = np.random.default_rng(1)
+    >>> shop = np.repeat(["north", "south", "west"], 40)
+    >>> X = rng.normal(size=(120, 2))
+    >>> y = X @ [1.0, -0.5] + (shop == "west") * X[:, 0] + rng.normal(size=120)
+    >>> model = PersonalizedRegressor().fit(X, y, groups=shop)
+    >>> model.coef_.shape
+    (3, 2)
+    >>> model.predict(X[:2], groups=["north", "west"]).shape
+    (2,)
     """
 
     _task = "regress"
-    _families = ("gaussian", "t", "poisson", "negative-binomial", "gamma")
+    _families: ClassVar[tuple[str, ...]] = ("gaussian", "t", "poisson", "negative-binomial", "gamma")
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedRegressor:
-        options = self._options(y, groups)
-        X, y = self._check_rows(X, y=y, y_numeric=True, ensure_min_samples=2)
-        self.__dict__.pop("_rows", None)
-        self._fit(X, y, groups, options)
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> PersonalizedRegressor:
+        """Fits a model per group. A row of weight w counts as w rows. An offset is a number per row that is added to the
+        linear predictor, such as the prediction of another model."""
+        self._fit_rows(X, y, groups, sample_weight, None, offset, y_numeric=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedRegressor:
         """More rows for the stream solver. The same, to the bit, as fit of all rows so far with solver="stream", and as
         much work: the rows are kept. After fit it begins anew."""
-        options = self._options(y, groups)
-        first = not hasattr(self, "_rows")
-        X, y = self._check_rows(X, y=y, y_numeric=True, reset=first, ensure_min_samples=2 if first else 1)
-        self._accumulate(X, y, groups, options)
+        self._accumulate(X, y, groups, y_numeric=True)
         return self
 
-    def predict(self, X: Any, groups: Any = None) -> Array:
-        rows, codes = self._rows_to_predict(X, groups)
-        return self.model_.predict(rows, codes)
+    def predict(self, X: Any, groups: Any = None, offset: Any = None) -> Array:
+        """One number per row, by its group's model; by the centre for a group never seen."""
+        rows = self._rows_to_predict(X, groups, offset)
+        return self.model_.predict(*rows)
 
-    def predict_interval(self, X: Any, groups: Any = None) -> Array:
+    def predict_interval(self, X: Any, groups: Any = None, offset: Any = None) -> Array:
         """Columns: the prediction, and the ends of its 90 % interval."""
-        rows, codes = self._rows_to_predict(X, groups)
-        return self.model_.predict_interval(rows, codes)
+        rows = self._rows_to_predict(X, groups, offset)
+        return self.model_.predict_interval(*rows)
 
-    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """R^2."""
-        return float(r2_score(y, self.predict(X, groups), sample_weight=sample_weight))
+        return float(r2_score(y, self.predict(X, groups, offset), sample_weight=sample_weight))
 
 
 class PersonalizedGLM(PersonalizedRegressor):
-    """One generalised linear model per group: counts ("poisson", "negative-binomial"), durations ("gamma"), or numbers with
-    outliers ("t"). Parameters and attributes are PersonalizedRegressor's; coefficients are on the scale of the linear
-    predictor, predictions are means."""
+    """One generalised linear model per group: counts ("poisson", "negative-binomial"), durations ("gamma"), numbers with
+    outliers ("t"), successes of several trials ("binomial").
+
+    Parameters and attributes are PersonalizedRegressor's; coefficients are on the scale of the linear predictor,
+    predictions are means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from affpcl import PersonalizedGLM
+    >>> rng = np.random.default_rng(0)
+    >>> ward = np.repeat(np.arange(20), 15)
+    >>> X = rng.normal(size=(300, 1))
+    >>> days = rng.integers(1, 30, size=300)
+    >>> falls = rng.poisson(days * np.exp(-2 + 0.3 * X[:, 0]))
+    >>> model = PersonalizedGLM(family="poisson", offset_scale="response").fit(X, falls, groups=ward, offset=days)
+    >>> bool(abs(model.central_coef_[0] - 0.3) < 0.1)
+    True
+    """
+
+    _families = (*PersonalizedRegressor._families, "binomial")
 
     def __init__(
         self,
         *,
         family: str = "poisson",
+        group_column: str | int | None = None,
+        without_groups: str = "raise",
+        common: Sequence[str | int] = (),
+        offset_scale: str = DEFAULT.offset_scale,
         missing: str = DEFAULT.missing,
         score_gains: bool = DEFAULT.score,
         seed: int = DEFAULT.seed,
         threads: int = DEFAULT.threads,
     ) -> None:
-        super().__init__(family=family, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
+        super().__init__(family=family, group_column=group_column, without_groups=without_groups, common=common,
+                         offset_scale=offset_scale, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
+            trials: Any = None) -> PersonalizedGLM:
+        """Fits a model per group; trials: of family="binomial", whose y counts successes."""
+        if (self.family == "binomial") != (trials is not None):
+            raise ValueError("family='binomial' of PersonalizedGLM counts successes and needs trials=; "
+                             "PersonalizedClassifier is for a yes or no" if trials is None else
+                             f"trials= needs family='binomial', and family={self.family!r}")
+        self._fit_rows(X, y, groups, sample_weight, trials, offset, y_numeric=True)
+        return self
 
 
-class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[misc]
+class PersonalizedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]
     """One classification per group: a binomial mixed model of two classes; of more, the classes' indicators are regressed,
     and probabilities made of them, unless family="multinomial" (or "ordinal").
 
-    Parameters and attributes are PersonalizedRegressor's; with more than two classes coef_ is groups x classes x columns.
+    Parameters and attributes are PersonalizedRegressor's; with more than two classes coef_ is groups x predictors x
+    columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from affpcl import PersonalizedClassifier
+    >>> rng = np.random.default_rng(1)
+    >>> clinic = np.repeat(np.arange(10), 40)
+    >>> X = rng.normal(size=(400, 2))
+    >>> ill = rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> model = PersonalizedClassifier().fit(X, ill, groups=clinic)
+    >>> model.predict_proba(X, groups=clinic).shape
+    (400, 2)
     """
 
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"groups": True}
@@ -308,51 +456,44 @@ class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[mis
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class, {self.classes_[0]!r}; there is nothing to learn")
         if self.classes_.dtype.kind in "iuf":
+            self._class_order = np.arange(len(self.classes_))
             return np.asarray(y, dtype=np.float64), []
-        return codes.astype(np.float64), [str(c) for c in self.classes_.tolist()]
+        names = [str(c) for c in self.classes_.tolist()]
+        self._class_order = np.argsort(sorted(range(len(names)), key=lambda k: by_number(names[k])))
+        return codes.astype(np.float64), names
 
-    def _learnt(self, result: _core.FitResult, columns: list[str], label_of: dict[str, Any]) -> None:
-        super()._learnt(result, columns, label_of)
-        names = result.model.classes  # in the engine's order, which may be another
-        if self.classes_.dtype.kind in "iuf":
-            self._class_order = np.argsort([float(n) for n in names])
-        else:
-            self._class_order = np.array([names.index(str(c)) for c in self.classes_.tolist()])
+    def _engine_offset(self, offset: Array) -> Array:
+        return offset if offset.ndim == 1 else offset[:, np.argsort(self._class_order)]
 
     def _take_classes(self, names: list[str]) -> None:
         try:
             self.classes_ = np.array([float(n) for n in names])
         except ValueError:
             self.classes_ = np.array(names)
-        self._class_order = np.argsort(self.classes_)
+        self._class_order = np.argsort(self.classes_)  # the engine's order may be another
         self.classes_ = self.classes_[self._class_order]
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedClassifier:
-        options = self._options(y, groups)
-        X, y = self._check_rows(X, y=y, ensure_min_samples=2)
-        check_classification_targets(y)
-        self.__dict__.pop("_rows", None)
-        self._fit(X, y, groups, options)
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> PersonalizedClassifier:
+        """Fits a model per group. A row of weight w counts as w rows. Offsets are on the scale of the linear predictor:
+        one per row for two classes or family="ordinal"; a column per class, in their order, for family="multinomial"."""
+        self._fit_rows(X, y, groups, sample_weight, None, offset)
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None, classes: Any = None) -> PersonalizedClassifier:
         """More rows for the stream solver, as the regressor's. `classes` is what scikit-learn passes; the classes are
         those of the rows."""
-        options = self._options(y, groups)
-        first = not hasattr(self, "_rows")
-        X, y = self._check_rows(X, y=y, reset=first, ensure_min_samples=2 if first else 1)
-        check_classification_targets(y)
-        self._accumulate(X, y, groups, options)
+        self._accumulate(X, y, groups)
         return self
 
-    def predict_proba(self, X: Any, groups: Any = None) -> Array:
+    def predict_proba(self, X: Any, groups: Any = None, offset: Any = None) -> Array:
         """A column per class, in the order of classes_."""
-        rows, codes = self._rows_to_predict(X, groups)
-        found: Array = self.model_.predict_proba(rows, codes)[:, self._class_order]
+        rows = self._rows_to_predict(X, groups, offset)
+        found: Array = self.model_.predict_proba(*rows)[:, self._class_order]
         return found
 
-    def predict(self, X: Any, groups: Any = None) -> Array:
-        probabilities = self.predict_proba(X, groups)
+    def predict(self, X: Any, groups: Any = None, offset: Any = None) -> Array:
+        """The most probable class of each row."""
+        probabilities = self.predict_proba(X, groups, offset)
         unknown = np.isnan(probabilities[:, 0])
         if unknown.any():
             raise ValueError(f"row {unknown.argmax()} of X lacks a value and has no class, for the model was fitted with "
@@ -360,6 +501,6 @@ class PersonalizedClassifier(ClassifierMixin, Personalized):  # type: ignore[mis
         found: Array = self.classes_[probabilities.argmax(axis=1)]
         return found
 
-    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """Accuracy."""
-        return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
+        return float(accuracy_score(y, self.predict(X, groups, offset), sample_weight=sample_weight))

@@ -26,9 +26,10 @@ void bind_study(nb::module_& m);
 
 bool written_in_python(const Spec& spec);  // its problem, or one of its methods
 
-// work(stop) on a thread of its own while this one, without the GIL, looks for Ctrl-C.
-template <class Work>
-auto interruptible(Work work) {
+// work(stop) on a thread of its own while this one, without the GIL, looks for Ctrl-C and calls
+// meanwhile(), which may raise and so stops the work.
+template <class Work, class Meanwhile>
+auto interruptible(Work work, Meanwhile meanwhile) {
   std::atomic<bool> stop = false;
   std::optional<nb::python_error> error;
   auto result = std::async(std::launch::async, [&] { return work(stop); });
@@ -37,12 +38,22 @@ auto interruptible(Work work) {
       const nb::gil_scoped_release free;
       if (result.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready) break;
     }
-    if (error || PyErr_CheckSignals() == 0) continue;
-    error.emplace();
-    stop = true;
+    if (error) continue;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      meanwhile();
+    } catch (const nb::python_error& raised) {
+      error.emplace(raised);
+      stop = true;
+    }
   }
   if (error) throw nb::python_error(*error);
   return result.get();
+}
+
+template <class Work>
+auto interruptible(Work work) {
+  return interruptible(std::move(work), [] {});
 }
 
 using Numbers = nb::ndarray<nb::numpy, double>;

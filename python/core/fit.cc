@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -57,64 +58,145 @@ Arrays arrays_of(const Array& X, std::vector<std::string> columns, const Groups&
   return a;
 }
 
+// What rows may have beside X and their group. An offset is [rows], or [rows][classes].
+using Maybe = std::optional<Array>;
+void add_offset(const Maybe& offset, Arrays& a) {
+  if (!offset) return;
+  const std::size_t columns = offset->ndim() == 2 ? offset->shape(1) : 1;
+  for (std::size_t c = 0; c < columns; ++c)
+    a.offset.push_back(column_of(*offset, static_cast<std::int64_t>(c)));
+}
+
+// work(options) with Ctrl-C and, where it is wanted, progress: a share of the work, from 0 to 1.
+template <class Work>
+FitResult with_progress(FitOptions options, nb::object progress, Work work) {
+  const auto share = std::make_shared<std::atomic<double>>(0.0);
+  options.progress = [share](double done) { *share = done; };
+  double told = 0;
+  return interruptible(
+      [&](const std::atomic<bool>& stop) {
+        options.stop = &stop;
+        return work(options);
+      },
+      [&] {
+        if (progress.is_none() || *share == told) return;
+        told = *share;
+        progress(told);
+      });
+}
+
 FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, const Array& y,
                      const std::vector<std::string>& labels, const Groups& groups,
-                     FitOptions options) {
+                     FitOptions options, const Maybe& row_weight, const Maybe& trials,
+                     const Maybe& offset, nb::object progress) {
   Arrays arrays = arrays_of(X, columns, groups);
+  if (row_weight) arrays.row_weight = column_of(*row_weight);
+  if (trials) arrays.trials = column_of(*trials);
+  add_offset(offset, arrays);
   ArrayTarget target{.values = column_of(y), .labels = labels};
-  return interruptible([&](const std::atomic<bool>& stop) {
-    options.stop = &stop;
-    return fit(std::move(arrays), std::move(target), options);
+  return with_progress(std::move(options), std::move(progress), [&](const FitOptions& o) {
+    return fit(std::move(arrays), std::move(target), o);
   });
 }
 
-FitResult fit_files(FitOptions options) {
-  return interruptible([&](const std::atomic<bool>& stop) {
-    options.stop = &stop;
-    return fit(options);
-  });
+FitResult fit_files(FitOptions options, nb::object progress) {
+  return with_progress(std::move(options), std::move(progress),
+                       [&](const FitOptions& o) { return fit(o); });
 }
 
-// `width` numbers for every row, which write(rows, agent, x, to) fills in.
-template <class Write>
-Numbers each_row_to(std::size_t width, const Model& model, const Array& X,
-                    const Groups& groups, Write write) {
-  std::vector<std::string> columns;
-  for (const Source& source : model.encoding.sources) columns.push_back(source.name);
-  const Arrays arrays = arrays_of(X, columns, groups);
-  const std::size_t shape[] = {X.shape(0), width};
-  std::vector<double> all(shape[0] * width);
+FitResult fit_table(const DataTable& table, FitOptions options, nb::object progress) {
+  return with_progress(std::move(options), std::move(progress),
+                       [&](const FitOptions& o) { return fit(table, o); });
+}
+
+// `width` numbers for every row, which write(rows, row, to) fills in; each(use) calls use for all.
+template <class Each, class Write>
+Numbers rows_to(std::size_t count, std::size_t width, Each each, Write write) {
+  const std::size_t shape[] = {count, width};
+  std::vector<double> all(count * width);
   {
     const nb::gil_scoped_release free;
-    each_row(model, arrays,
-             [&](const RowPredictor& rows, std::size_t r, const AgentModel* agent,
-                 const std::vector<double>& x) { write(rows, agent, x, &all[r * width]); });
+    each([&](const RowPredictor& rows, const EncodedRow& at) {
+      write(rows, at, &all[at.row * width]);
+    });
   }
   return width == 1 ? to_numpy(std::move(all)) : to_numpy(std::move(all), shape);
 }
 
-Numbers predict_numbers(const Model& model, const Array& X, const Groups& groups) {
-  return each_row_to(1, model, X, groups,
-                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
-                        double* to) { *to = rows.number(agent, x); });
+template <class Write>
+Numbers each_row_to(std::size_t width, const Model& model, const Array& X, const Groups& groups,
+                    const Maybe& offset, Write write) {
+  std::vector<std::string> columns;
+  for (const Source& source : model.encoding.sources) columns.push_back(source.name);
+  Arrays arrays = arrays_of(X, columns, groups);
+  add_offset(offset, arrays);
+  return rows_to(
+      X.shape(0), width, [&](UseRow use) { each_row(model, std::move(arrays), use); }, write);
 }
 
-Numbers predict_intervals(const Model& model, const Array& X, const Groups& groups) {
-  return each_row_to(3, model, X, groups,
-                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
-                        double* to) {
-                       const auto [y, half] = rows.interval(agent, x);
-                       to[0] = y, to[1] = y - half, to[2] = y + half;
-                     });
+void write_number(const RowPredictor& rows, const EncodedRow& at, double* to) {
+  *to = rows.number(at.agent, at.x, at.offsets);
+}
+void write_interval(const RowPredictor& rows, const EncodedRow& at, double* to) {
+  const auto [y, half] = rows.interval(at.agent, at.x, at.offsets);
+  to[0] = y, to[1] = y - half, to[2] = y + half;
+}
+void write_classes(const RowPredictor& rows, const EncodedRow& at, double* to) {
+  const std::vector<double> p = rows.probabilities(at.agent, at.x, at.offsets);
+  std::copy(p.begin(), p.end(), to);
 }
 
-Numbers predict_classes(const Model& model, const Array& X, const Groups& groups) {
-  return each_row_to(model.encoding.classes.size(), model, X, groups,
-                     [](const RowPredictor& rows, const AgentModel* agent, const auto& x,
-                        double* to) {
-                       const std::vector<double> p = rows.probabilities(agent, x);
-                       std::copy(p.begin(), p.end(), to);
-                     });
+Numbers predict_numbers(const Model& model, const Array& X, const Groups& groups,
+                        const Maybe& offset) {
+  return each_row_to(1, model, X, groups, offset, write_number);
+}
+
+Numbers predict_intervals(const Model& model, const Array& X, const Groups& groups,
+                          const Maybe& offset) {
+  return each_row_to(3, model, X, groups, offset, write_interval);
+}
+
+Numbers predict_classes(const Model& model, const Array& X, const Groups& groups,
+                        const Maybe& offset) {
+  return each_row_to(model.encoding.classes.size(), model, X, groups, offset, write_classes);
+}
+
+// Of numbers the prediction and the ends of its interval, of classes their probabilities.
+Numbers predict_table(const Model& model, const DataTable& table) {
+  const std::size_t classes = model.encoding.classes.size();
+  const auto each = [&](UseRow use) { each_row(model, table, use); };
+  const auto rows = static_cast<std::size_t>(table.rows);
+  return classes == 0 ? rows_to(rows, 3, each, write_interval)
+                      : rows_to(rows, classes, each, write_classes);
+}
+
+void add_rows(DataTable& table, std::size_t rows, const std::string& name) {
+  if (!table.columns.empty() && static_cast<std::size_t>(table.rows) != rows)
+    throw BadInput(fmt::format("column '{}' has {} rows, and the others have {}", name, rows,
+                               table.rows));
+  table.rows = static_cast<std::int64_t>(rows);
+}
+
+void add_numbers(DataTable& table, const std::string& name, const Array& numbers) {
+  add_rows(table, numbers.shape(0), name);
+  Column c{.name = name};
+  c.numbers = column_of(numbers);
+  for (const double v : c.numbers) c.missing += v != v;
+  table.columns.push_back(std::move(c));
+}
+
+void add_texts(DataTable& table, const std::string& name, const Groups& texts) {
+  add_rows(table, texts.codes.shape(0), name);
+  Column c{.name = name, .type = Column::Type::kText};
+  c.codes.assign(texts.codes.data(), texts.codes.data() + texts.codes.shape(0));
+  c.levels = texts.names;
+  for (const std::int32_t code : c.codes) {
+    c.missing += code < 0;
+    if (code >= 0 && static_cast<std::size_t>(code) >= c.levels.size())
+      throw BadInput(fmt::format("column '{}' holds the code {} of {} texts", name, code,
+                                 c.levels.size()));
+  }
+  table.columns.push_back(std::move(c));
 }
 
 // [agents][channels][d] of what `of` finds in each model; NaN where it finds nothing.
@@ -197,6 +279,8 @@ void bind_options(nb::module_& m) {
   frame_option(c, "features", &FrameOptions::features);
   frame_option(c, "exclude", &FrameOptions::exclude);
   frame_option(c, "channels", &FrameOptions::channels);
+  frame_option(c, "common", &FrameOptions::common);
+  frame_option(c, "beside", &FrameOptions::beside);
 }
 
 // Means or deviations of all numbers that the columns became.
@@ -279,6 +363,16 @@ void bind_model(nb::module_& m) {
   nb::class_<Groups>(m, "Groups", "Whose row each is: codes into names.")
       .def(nb::init<decltype(Groups::codes), std::vector<std::string>>(), nb::arg("codes"),
            nb::arg("names"));
+  nb::class_<DataTable>(m, "DataTable", "Columns of numbers and texts in memory.")
+      .def("__init__",
+           [](DataTable* t, const std::string& name) {
+             new (t) DataTable;
+             t->path = name;
+           },
+           nb::arg("name") = "the table")
+      .def("add_numbers", &add_numbers, nb::arg("name"), nb::arg("numbers"))
+      .def("add_texts", &add_texts, nb::arg("name"), nb::arg("texts"),
+           "Codes into texts; -1: missing.");
   nb::class_<Model> c(m, "Model", "One linear model per agent, as model.json holds it.");
   bind_names(c);
   bind_arrays(c);
@@ -293,10 +387,15 @@ void bind_model(nb::module_& m) {
           "write",
           [](const Model& model, const std::string& path) { write_file(path, model_json(model)); },
           nb::arg("path"))
-      .def("predict", &predict_numbers, nb::arg("X"), nb::arg("groups"))
+      .def("predict", &predict_numbers, nb::arg("X"), nb::arg("groups"),
+           nb::arg("offset") = nb::none())
       .def("predict_interval", &predict_intervals, nb::arg("X"), nb::arg("groups"),
+           nb::arg("offset") = nb::none(),
            "Columns: prediction, and the ends of its 90 % interval.")
-      .def("predict_proba", &predict_classes, nb::arg("X"), nb::arg("groups"))
+      .def("predict_proba", &predict_classes, nb::arg("X"), nb::arg("groups"),
+           nb::arg("offset") = nb::none())
+      .def("predict_table", &predict_table, nb::arg("table"),
+           "Columns: prediction and the ends of its interval, or the probabilities of classes.")
       .def(
           "predict_files",
           [](const Model& model, const std::vector<std::string>& files) {
@@ -322,8 +421,13 @@ void bind_fit(nb::module_& m) {
       .def("json", &fit_summary_json, "summary.json, as the command line writes it.");
   m.def("fit_arrays", &fit_arrays, nb::arg("X"), nb::arg("columns"), nb::arg("y"),
         nb::arg("labels"), nb::arg("groups"), nb::arg("options"),
+        nb::arg("row_weight") = nb::none(), nb::arg("trials") = nb::none(),
+        nb::arg("offset") = nb::none(), nb::arg("progress") = nb::none(),
         "Fits arrays; with labels y holds codes into them. The options name target and agent.");
-  m.def("fit_files", &fit_files, nb::arg("options"), "Fits the files that the options name.");
+  m.def("fit_files", &fit_files, nb::arg("options"), nb::arg("progress") = nb::none(),
+        "Fits the files that the options name; progress(share) is called as the work goes on.");
+  m.def("fit_table", &fit_table, nb::arg("table"), nb::arg("options"),
+        nb::arg("progress") = nb::none(), "Fits a table in memory.");
 }
 
 }  // namespace affpcl::python

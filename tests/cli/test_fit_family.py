@@ -203,7 +203,8 @@ def test_agents_of_one_class_keep_the_personalised_model(tables):
     (("--target", "count", "--family", "poisson", "--offset", "number", "--offset-scale", "response"), "is no offset"),
     (("--target", "answer", "--row-weight", "number"), "is no weight"),
     (("--target", "answer", "--common", "nothing"), "nothing"),
-    (("--target", "kind", "--family", "multinomial", "--offset", "x"), "one linear predictor"),
+    (("--target", "kind", "--family", "multinomial", "--offset", "x"), "needs 3, one for each class in the order a, b, c"),
+    (("--target", "count", "--family", "poisson", "--offset", "x,z"), "--offset names 2 columns, and --family poisson needs one"),
     (("--target", "answer", "--solver", "stream", "--family", "binomial"), "belong to --solver exact"),
 ])
 def test_what_cannot_be_is_refused(tables, options, sentence):
