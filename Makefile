@@ -1,6 +1,6 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint bench features screenshot clean
+.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
@@ -18,8 +18,7 @@ test:  ## build everything, run all tests, then the mutants
 	@tools/setup test
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
-	ctest --preset dev -j $(JOBS)
-	@$(MAKE) --no-print-directory mutants
+	ctest --preset dev -j $(JOBS); tests=$$?; $(MAKE) --no-print-directory mutants && exit $$tests
 
 mutants:  ## break the code in known ways and see that the tests notice (ONE=name: only that one)
 	@tools/setup
@@ -35,6 +34,19 @@ lint:  ## check layout, then look for likely mistakes
 	@cmake --preset dev >build/dev.log || { cat build/dev.log; exit 1; }
 	@$(SOURCES) | grep -z '^affpcl/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
 	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/dev --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
+
+sanitize:  ## run the unit and command line tests under ASan and UBSan, those with threads under TSan (an hour)
+	@tools/setup test
+	cmake --preset asan && cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan -j $(JOBS); asan=$$?; cmake --preset tsan && cmake --build --preset tsan -j $(JOBS) --target affpcl_tests && \
+	  build/tsan/affpcl_tests --gtest_filter='*Team*:*Run*:*Study*:*Fit*:*Ranks*:*Mixed*:*Glmm*:*Collectives*' && exit $$asan
+
+SECONDS ?= 60
+fuzz:  ## fuzz every reader of files for SECONDS each
+	@tools/setup fuzz
+	@cmake --preset fuzz >build/fuzz.log || { cat build/fuzz.log; exit 1; }
+	@cmake --build --preset fuzz -j $(JOBS) --target affpcl_fuzz affpcl_cli
+	@$$(cat build/.python) tools/fuzz $(SECONDS)
 
 bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the machine's limits
 	@tools/setup bench

@@ -10,6 +10,16 @@ find_package(LibZip REQUIRED)                     # .npz files; cmake/FindLibZip
 find_package(ZLIB)                                # .gz
 find_package(LibLZMA)                             # .xz
 find_package(Zstd)                                # .zst; cmake/FindZstd.cmake
+set(packers "")
+foreach(packer "ZLIB;ZLIB::ZLIB;ZLIB" "LibLZMA;LibLZMA::LibLZMA;LZMA" "Zstd;Zstd::Zstd;ZSTD")
+  list(GET packer 0 package)
+  list(GET packer 1 library)
+  list(GET packer 2 name)
+  if(${package}_FOUND)
+    list(APPEND packers ${library})
+    set_property(SOURCE affpcl/data/unpack.cc APPEND PROPERTY COMPILE_DEFINITIONS AFFPCL_${name})
+  endif()
+endforeach()
 
 # Header-only libraries whose CMake files are missing or point to a compiled variant.
 function(affpcl_find_header variable header package)

@@ -1,0 +1,33 @@
+# Readers of files that come from others, under fuzzing (docs/security.md).
+#   affpcl_replay       replays fuzz/corpus and fresh seeds; a test
+#   affpcl_replay_asan  the same for tables and JSON, under address and undefined-behaviour sanitizers; a test
+#   affpcl_fuzz         libFuzzer, with the preset fuzz (clang): make fuzz
+set(fuzz_sources fuzz/targets.cc fuzz/table_targets.cc)
+function(affpcl_reader_program name main)
+  add_executable(${name} ${main} ${fuzz_sources} fuzz/study_targets.cc)
+  affpcl_flags(${name})
+  target_link_libraries(${name} PRIVATE affpcl affpcl_private Threads::Threads)
+endfunction()
+
+if(AFFPCL_FUZZ)
+  affpcl_reader_program(affpcl_fuzz fuzz/fuzzer.cc)
+  target_link_options(affpcl_fuzz PRIVATE -fsanitize=fuzzer)
+endif()
+
+if(AFFPCL_TESTS AND AFFPCL_CLI)
+  affpcl_reader_program(affpcl_replay fuzz/replay.cc)
+  if(NOT instrument)  # a small program: base and data alone are compiled again
+    file(GLOB reader_sources CONFIGURE_DEPENDS affpcl/base/*.cc affpcl/data/*.cc)
+    list(FILTER reader_sources EXCLUDE REGEX "_test\\.cc$")
+    add_executable(affpcl_replay_asan fuzz/replay.cc ${fuzz_sources} ${reader_sources})
+    set(instrument -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
+    affpcl_flags(affpcl_replay_asan)
+    set(instrument "")
+    target_compile_definitions(affpcl_replay_asan PRIVATE AFFPCL_FUZZ_TABLES_ONLY)
+    target_include_directories(affpcl_replay_asan PRIVATE ${PROJECT_SOURCE_DIR} ${generated_dir})
+    target_link_libraries(affpcl_replay_asan PRIVATE affpcl_private ${packers} Threads::Threads)
+    set(replay_asan $<TARGET_FILE:affpcl_replay_asan>)
+  endif()
+  affpcl_script_test(fuzz_replay ${affpcl_python} fuzz/replay.py $<TARGET_FILE:affpcl_cli> $<TARGET_FILE:affpcl_replay>
+    ${replay_asan})
+endif()

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Writes small valid files of every kind that affpcl reads, for fuzzers to start from.
+
+usage: seeds.py PROGRAM FOLDER    one folder below FOLDER for each target of fuzz/targets.h
+
+Models, saved tasks and summaries come from the program itself, so that they have the formats of today.
+"""
+import gzip
+import io
+import json
+import lzma
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+SPEC = """[problem]
+kind = "gaussian"
+agents = 3
+dim = 2
+delta_env = 0.3
+delta_obj = 0.3
+[run]
+steps = 6
+replicates = 2
+seed = 1
+step_size = {schedule = "log-constant", per = "agent"}
+[[method]]
+kind = "affpcl"
+guard = "full"
+[[method]]
+kind = "independent"
+[sweep]
+"problem.delta_env+problem.delta_obj" = [0.0, 0.3]
+"""
+SYSTEM = {"A": [[[1.0, 0.2], [0.0, 1.5]], [[2.0, 0.0], [0.1, 1.0]]], "b": [[[1.0, 0.0], [0.5, 1.0]], [[0.0, 1.0], [1.0, 1.0]]],
+          "mu": [[0.5, 0.5], [0.25, 0.75]]}
+TABLE = "agent,x,kind,y\n" + "".join(
+    f"{'abc'[r % 3]},{r % 7 - 3},{'uvw'[r % 3] if r % 5 else 'u'},{(r * 37 % 11) / 4 + r % 7}\n" for r in range(36))
+
+
+def tables():
+    numbers = np.arange(12.0).reshape(4, 3)
+    npy, npz = io.BytesIO(), io.BytesIO()
+    np.save(npy, numbers)
+    np.savez(npz, x=numbers, y=np.arange(4))
+    records = io.BytesIO()
+    np.save(records, np.array([(1.5, "ab", b"xyz", 7)], dtype=[("a", "<f8"), ("b", "<U2"), ("c", "S3"), ("d", ">i4")]))
+    images = struct.pack(">IIII", 0x00000803, 2, 2, 2) + bytes(range(8))
+    leaf = {"users": ["u1", "u2"], "num_samples": [1, 2],
+            "user_data": {"u1": {"x": [[0.5, 1]], "y": [3]}, "u2": {"x": [[0, 1], [1, 0]], "y": [1, 2]}}}
+    packed = TABLE.encode()
+    return {
+        "csv": [packed, b"sep=;\n# ours\na;b\n1,5;2026-11-30\n-;3+\n", "a,b\n1,é\n".encode("utf-16"), b"a|b\n\"x\"\"y\"|NA\n"],
+        "npy": [npy.getvalue(), records.getvalue()],
+        "npz": [npz.getvalue()],
+        "svmlight": [b"1 qid:3 1:0.5 7:2e1 # c\n-1 2:1\n"],
+        "idx": [images],
+        "leaf": [json.dumps(leaf).encode()],
+        "packed": [gzip.compress(packed, mtime=0), lzma.compress(packed)],
+        "json": [json.dumps({"a": [1, -2.5e3, None, True, "\u00e9\\"], "b": {}}).encode()],
+    }
+
+
+def from_program(program):
+    """What the program writes, by target."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def run(*words):
+            subprocess.run([program, *words, "--quiet"], cwd=folder, check=True, capture_output=True)
+
+        (folder / "spec.toml").write_text(SPEC)
+        (folder / "table.csv").write_text(TABLE)
+        run("run", "spec.toml", "--out", "study", "--checkpoint", "saved")
+        run("fit", "table.csv", "--target", "y", "--agent", "agent", "--out", "numbers")
+        run("fit", "table.csv", "--target", "kind", "--agent", "agent", "--features", "x,y", "--out", "classes")
+        saved = max((folder / "saved").iterdir(), key=lambda p: p.stat().st_mtime).read_bytes()
+        head = saved.index(b"\n") + 1
+        return {
+            "spec": [SPEC.encode()],
+            "system": [json.dumps(SYSTEM).encode()],
+            "model": [(folder / d / "model.json").read_bytes() for d in ("numbers", "classes")],
+            "summary": [(folder / d / "summary.json").read_bytes() for d in ("study", "numbers")],
+            "tasks": [saved[head:-8]],  # without the line before them and the checksum behind
+        }
+
+
+def write(program, folder):
+    for target, files in {**tables(), **from_program(program)}.items():
+        (folder / target).mkdir(parents=True, exist_ok=True)
+        for number, content in enumerate(files):
+            (folder / target / f"seed-{number}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    write(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))
