@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "affpcl/base/error.h"
+#include "affpcl/output/results.h"
+#include "affpcl/runtime/collectives.h"
 #include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -63,6 +65,23 @@ void add_long_work(Verb& verb, CommonOptions& o) {
               "replicates (default: by the number of agents)",
               {.choices = {"auto", "agents", "replicates"}});
   verb.flag("--mpi", &o.mpi, "use MPI even where no launcher is recognised");
+}
+
+bool finished_already(const Study& study, CommonOptions& o, const std::string& out) {
+  if (!o.resume || out.empty()) return false;
+  Processes& all = processes(o.mpi);
+  std::vector<std::string> answer = {""};
+  if (all.first()) {
+    const Held held = o.force ? Held::kOther : held_result(out, study);
+    if (held == Held::kComplete) answer = {"done"};
+    if (held == Held::kIncomplete) o.force = true;
+  }
+  broadcast(all, answer);
+  if (answer[0].empty()) return false;
+  if (all.first())
+    fmt::print(stderr, "affpcl: {} holds the complete result of this study; --force runs it again\n",
+               out);
+  return true;
 }
 
 StudyResult run_with_progress(const Study& study, const CommonOptions& o,

@@ -86,6 +86,7 @@ struct Job {
   Study study;
   std::string path;
   bool later = false;                         // another study comes before it
+  bool done = false;                          // its result is there, and --resume was asked for
   std::unique_ptr<ResultFolder> folder = {};  // of the first process, with --out
 };
 
@@ -100,7 +101,10 @@ std::vector<Job> plan(const Options& o, bool first) {
             .study = read_study(std::string(s->spec), name, with_data(o.overrides(), *s, o.data)),
             .path = chosen.size() == 1 ? o.out : o.out + "/" + name,
             .later = !jobs.empty()});
-    if (!o.out.empty() && first) job.folder = std::make_unique<ResultFolder>(job.path, o.force);
+    Options own = o;
+    job.done = finished_already(job.study, own, o.out.empty() ? "" : job.path);
+    if (!o.out.empty() && first && !job.done)
+      job.folder = std::make_unique<ResultFolder>(job.path, own.force);
   }
   return jobs;
 }
@@ -138,6 +142,7 @@ int reproduce(const Options& o, const std::string& command_line) {
   const std::vector<Job> jobs = plan(o, first);
   Json all = Json::object();
   for (const Job& job : jobs) {
+    if (job.done) continue;
     CommonOptions own = o;
     if (!o.checkpoint.empty() && jobs.size() > 1)
       own.checkpoint = o.checkpoint + "/" + job.study.name;

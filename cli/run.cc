@@ -17,8 +17,9 @@ struct Options : CommonOptions {
   std::string spec, trace;
 };
 
-int run(const Options& o, const std::string& command_line) {
+int run(Options o, const std::string& command_line) {
   const Study study = read_study_file(o.spec, o.overrides());
+  if (finished_already(study, o, o.out)) return kOk;
   const bool first = processes(o.mpi).first();
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
   if (o.report) refuse_report_without(o.out);

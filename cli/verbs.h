@@ -51,6 +51,10 @@ inline constexpr char kDataDoc[] =
     "input";
 void add_table(Verb& verb, TableQuestions& options);
 
+// With --resume: whether `out` holds the whole result of this study, which is said. A result that was
+// interrupted may be replaced.
+bool finished_already(const Study& study, CommonOptions& o, const std::string& out);
+
 // Only the first process has the result.
 StudyResult run_with_progress(const Study& study, const CommonOptions& options,
                               const std::string& trace = "");

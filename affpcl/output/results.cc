@@ -9,6 +9,7 @@
 
 #include "affpcl/base/json.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/output/model_file.h"
 #include "affpcl/output/study_headline.h"
 #include "affpcl/version.h"
 
@@ -239,6 +240,18 @@ void write_results(ResultFolder& folder, const Study& study, const StudyResult& 
   if (const std::string solutions = solutions_csv(result); !solutions.empty())
     folder.add("solutions.csv", solutions);
   folder.commit();
+}
+
+Held held_result(const std::string& folder, const Study& study) {
+  try {
+    const Json summary = parse_json(content_of(folder + "/summary.json"));
+    const Json* manifest = summary.find("manifest");
+    const Json* spec = manifest == nullptr ? nullptr : manifest->find("spec");
+    if (spec == nullptr || !(*spec == parse_json(study.json))) return Held::kOther;
+    return manifest->get_or("complete", false) ? Held::kComplete : Held::kIncomplete;
+  } catch (const std::exception&) {  // no summary, or not one of ours
+    return Held::kOther;
+  }
 }
 
 }  // namespace affpcl

@@ -17,4 +17,8 @@ std::string solutions_csv(const StudyResult& result);  // empty where agents hav
 void write_results(ResultFolder& folder, const Study& study, const StudyResult& result,
                    const std::string& command);
 
+// What a folder holds of this study; kOther: something else, or nothing.
+enum class Held { kOther, kIncomplete, kComplete };
+Held held_result(const std::string& folder, const Study& study);
+
 }  // namespace affpcl

@@ -121,3 +121,22 @@ def test_reproduce_has_a_folder_of_checkpoints_for_each_study(affpcl):
                    "--checkpoint", "both")
     assert checkpoints(affpcl.folder / "both/fig-specific")
     assert checkpoints(affpcl.folder / "both/td-agents")
+
+
+def test_resume_of_a_whole_result_says_so(study, result):
+    words = ("run", "all.toml", "--out", "again-out", "--checkpoint", "again", "--every", 15, "--resume")
+    study.succeed(*words)
+    before = study.files()
+    done = study.succeed(*words)
+    assert "again-out holds the complete result of this study" in done.stderr
+    assert done.stdout == "" and study.files() == before
+    # Another study is not that result.
+    assert study.run(*words, "--set", "run.seed=12345").returncode == 2
+
+
+def test_resume_replaces_an_interrupted_result(study, result):
+    code, errors = run_until(study, "stopped", 1, signal.SIGINT, 2)
+    assert code == 130, errors
+    assert not study.read_json("stopped-out/summary.json")["manifest"]["complete"]
+    study.succeed("run", "all.toml", "--out", "stopped-out", "--checkpoint", "stopped", "--resume")
+    assert result_of(study.folder / "stopped-out") == result
