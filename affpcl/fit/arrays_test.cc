@@ -87,6 +87,16 @@ TEST(Arrays, AnOffsetIsSubtractedFromANumberAndPredicted) {
             predict(model, world.X, world.groups, world.offset));
 }
 
+TEST(Arrays, AnOffsetMayExplainTheTarget) {
+  const World world;
+  std::vector<double> y = world.offset;
+  for (double& v : y) v += 2;
+  const FitResult result = fit(world.X, y, world.groups, {.threads = 1}, {.offset = world.offset});
+  EXPECT_TRUE(result.scored);
+  expect_near(predict(result.model, world.X, world.groups, world.offset), y, 1e-6);
+  EXPECT_NEAR(result.loss.chosen, 0, 1e-10);
+}
+
 TEST(Arrays, RefusesWhatDoesNotFit) {
   const World world;
   const std::vector<double> few(3, 1.0), negative(world.y.size(), -1.0);

@@ -223,14 +223,16 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
   }
   for (std::size_t c = 0;
        const Scale& scale : standardise(frame.Y, frame.channels, by_agent, team)) {
-    if (!scale.varies())
+    const bool explained = !frame.subtracted.empty() && std::isfinite(scale.sd);
+    if (!scale.varies() && !explained)
       throw BadInput(
           fmt::format("{}: the target '{}' {}", frame.files[0], target.names[classify ? 0 : c],
                       std::isfinite(scale.sd)
                           ? fmt::format("is {} in every row; there is nothing to learn", scale.mean)
                           : "holds numbers whose squares are too large for a double"));
-    frame.y_mean.push_back(scale.mean);
-    frame.y_sd.push_back(scale.sd);
+    // What an offset explains is left as it is, a constant.
+    frame.y_mean.push_back(scale.varies() ? scale.mean : 0);
+    frame.y_sd.push_back(scale.varies() ? scale.sd : 1);
     ++c;
   }
 }

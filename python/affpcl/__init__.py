@@ -12,13 +12,14 @@ from affpcl._core import Block, Key, Model, Sample, Shape, catalogue, instructio
 from affpcl.estimators import PersonalizedClassifier, PersonalizedGLM, PersonalizedRegressor
 from affpcl.extend import Memory, Method, Problem, method, problem
 from affpcl.files import FileFit, fit, load_model
+from affpcl.personalized import Personalized
 from affpcl.studies import Replicate, Result, reproduce, run
 from affpcl.tables import Table
 
 __version__ = version()
 
 __all__ = [
-    "Block", "FileFit", "Key", "Memory", "Method", "Model", "PersonalizedClassifier", "PersonalizedGLM",
+    "Block", "FileFit", "Key", "Memory", "Method", "Model", "Personalized", "PersonalizedClassifier", "PersonalizedGLM",
     "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "catalogue", "fit",
     "instruction_set", "load_model", "method", "normals", "problem", "reproduce", "run", "uniforms",
 ]

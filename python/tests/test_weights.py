@@ -101,6 +101,16 @@ def test_offsets_of_classes_follow_their_names():
         PersonalizedClassifier(family="multinomial").fit(X, y, groups=GROUPS, offset=ETA)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "binomial", "multinomial"])
+def test_weights_and_offsets_stay_with_their_rows(family):
+    """Rows are reordered for folds: held-out losses are small only where each row has its own offset."""
+    y = TARGETS[family]
+    known = {"gaussian": y, "binomial": 6.0 * (2 * y - 1), "multinomial": 6.0 * (y[:, None] == [0, 1, 2])}[family]
+    fitted = estimator(family).set_params(score_gains=True).fit(X, y, groups=GROUPS, offset=known + 1e-3 * X[:, 0][
+        (slice(None), None) if known.ndim == 2 else slice(None)])
+    assert np.average(fitted.gains_["loss_pooled"], weights=fitted.gains_["rows"]) < 0.05
+
+
 def test_trials():
     """Five rows of yes or no with the same columns are one row of five trials."""
     n = np.full(len(GROUPS), 5)
