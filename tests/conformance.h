@@ -388,7 +388,7 @@ inline void learns(const MethodKind& method, const ProblemKind& kind) {
     if (p.name == "delta_env" || p.name == "delta_obj") {
       alike[std::string(p.name)] = 0.0;
     } else if (p.name == "labels") {  // the noise of 0/1 labels drowns the rest
-      alike["labels"] = "probability";
+      alike["labels"] = std::string(p.choices.front());
     }
   const std::unique_ptr<Problem> problem = make_problem(kind, 20, alike);
   if (problem->truth() == nullptr) return;

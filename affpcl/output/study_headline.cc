@@ -82,6 +82,20 @@ std::string agents_words(const MethodResult& m, const Headline& h) {
                      h.lost > 0 ? fmt::format(", {} lost", h.lost) : "", with_interval(worst));
 }
 
+// Where the central objective is made of the model's own features and link, x^c and theta^c are one
+// recursion and AffPCL's correction is 0.
+bool is_alone(const MethodResult& m, const MethodResult& alone) {
+  return m.kind == "affpcl" && m.agents.size() > 1 && !m.by_replicate.empty() &&
+         m.by_replicate == alone.by_replicate;
+}
+
+std::string alone_words(const MethodResult& m) {
+  return fmt::format(
+      "{} was independent learning to the bit: its correction is 0, as where the central objective "
+      "has the model's own features and link; a richer one (outcome channels) can gain",
+      m.name);
+}
+
 std::string left_out(const SettingResult& s) {
   return s.used == s.replicates ? ""
                                 : fmt::format("; {} of {} replicates diverged and are left out",
@@ -147,7 +161,7 @@ Headline headline(const SettingResult& s) {
     count_agents(*m, h);
     h.samples = samples_until(s, *m, alone->mse.mean);
     h.samples_alone = samples_until(s, *alone, alone->mse.mean);
-    h.text = error_words(*m, h) + agents_words(*m, h);
+    h.text = is_alone(*m, *alone) ? alone_words(*m) : error_words(*m, h) + agents_words(*m, h);
   }
   if (s.used > 0) h.text += left_out(s);
   return h;

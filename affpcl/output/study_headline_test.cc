@@ -45,6 +45,14 @@ SettingResult setting() {
   return s;
 }
 
+TEST(Headline, SaysWhereAffPclIsIndependentLearning) {
+  SettingResult s = setting();
+  for (MethodResult& m : s.methods) m.by_replicate = {1, 2};
+  EXPECT_NE(headline(s).text.find("independent learning to the bit"), std::string::npos);
+  s.methods[1].by_replicate[1] = 2.1;
+  EXPECT_EQ(headline(s).text.find("to the bit"), std::string::npos);
+}
+
 TEST(Headline, SaysWhatWasSavedWhoGainedAndHowTheWorstFared) {
   const Headline h = headline(setting());
   EXPECT_EQ(h.method, "ours");

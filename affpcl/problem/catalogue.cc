@@ -4,8 +4,9 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/gaussian.h"
+#include "affpcl/problem/glm.h"
 #include "affpcl/problem/least_squares.h"
-#include "affpcl/problem/logistic.h"
+#include "affpcl/problem/network.h"
 #include "affpcl/problem/rows.h"
 #include "affpcl/problem/sarsa.h"
 #include "affpcl/problem/tabular.h"
@@ -16,8 +17,8 @@ namespace {
 
 std::vector<ProblemKind>& registry() {
   static std::vector<ProblemKind> kKinds = {
-      Gaussian::kind(), LeastSquares::kind(), Logistic::kind(), Tabular::kind(),
-      Td::kind(),       Sarsa::kind(),        Rows::kind(),
+      Gaussian::kind(), LeastSquares::kind(), Logistic::kind(), softmax_kind(), poisson_kind(),
+      Network::kind(),  Tabular::kind(),      Td::kind(),       Sarsa::kind(),  Rows::kind(),
   };
   return kKinds;
 }

@@ -101,13 +101,8 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
 }
 
 std::vector<double> Gaussian::theta(std::int64_t agent) const {
-  std::vector<double> th = theta_base_;
-  if (config_.delta_obj == 0 || (agent == 0 && config_.first_central)) return th;
-  // The direction does not depend on delta_obj: settings of a sweep differ by the knob alone.
-  const std::vector<double> u =
-      random_direction(system_key_, agent, Purpose::kObjective, config_.dim, config_.delta_obj);
-  for (std::size_t r = 0; r < th.size(); ++r) th[r] += u[r];
-  return th;
+  const bool central = agent == 0 && config_.first_central;
+  return weights_near(system_key_, theta_base_, agent, central ? 0 : config_.delta_obj);
 }
 
 Shape Gaussian::shape() const {

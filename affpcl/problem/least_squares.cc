@@ -209,12 +209,8 @@ LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32
 }
 
 std::vector<double> LeastSquares::weights(std::int64_t agent) const {
-  std::vector<double> th = theta_base_;
-  if (config_.delta_obj == 0 || (agent == 0 && config_.first_central)) return th;
-  const std::vector<double> u = random_direction(system_key_, agent, Purpose::kObjective,
-                                                 config_.channels, config_.delta_obj);
-  for (std::size_t j = 0; j < th.size(); ++j) th[j] += u[j];
-  return th;
+  const bool central = agent == 0 && config_.first_central;
+  return weights_near(system_key_, theta_base_, agent, central ? 0 : config_.delta_obj);
 }
 
 std::vector<double> LeastSquares::theta(std::int64_t agent) const {

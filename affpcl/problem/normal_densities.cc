@@ -36,6 +36,15 @@ std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose
   return v;
 }
 
+std::vector<double> weights_near(const Key& key, std::vector<double> base, std::int64_t agent,
+                                 double distance) {
+  if (distance == 0) return base;
+  const std::vector<double> u = random_direction(key, agent, Purpose::kObjective,
+                                                 static_cast<int>(base.size()), distance);
+  for (std::size_t r = 0; r < base.size(); ++r) base[r] += u[r];
+  return base;
+}
+
 NormalDensities::NormalDensities(const Key& key, const NormalEnvironments& e, Field observed)
     : NormalDensities(e.agents, e.dim, draw_means(key, e), observed) {}
 

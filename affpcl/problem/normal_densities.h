@@ -17,6 +17,11 @@ namespace affpcl {
 std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
                                      double length);
 
+// An agent's own weights: `base` plus `distance` times a random unit vector that does not depend on
+// it, so that settings of a sweep differ by the knob alone.
+std::vector<double> weights_near(const Key& key, std::vector<double> base, std::int64_t agent,
+                                 double distance);
+
 // Environments at a distance from a common centre, the origin.
 struct NormalEnvironments {
   std::int64_t agents = 0;
