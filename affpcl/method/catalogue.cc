@@ -5,6 +5,7 @@
 #include "affpcl/method/affpcl.h"
 #include "affpcl/method/ditto.h"
 #include "affpcl/method/fedavg.h"
+#include "affpcl/method/fedprox.h"
 #include "affpcl/method/fine_tune.h"
 #include "affpcl/method/ifca.h"
 #include "affpcl/method/independent.h"
@@ -19,7 +20,7 @@ namespace {
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
       AffPcl::kind(), Independent::kind(), FedAvg::kind(),   FineTune::kind(), PFedMe::kind(),
-      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(), Residual::kind(),
+      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(), Residual::kind(), FedProx::kind(),
   };
   return kKinds;
 }

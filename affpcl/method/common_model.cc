@@ -14,12 +14,10 @@ void CommonModel::start(const Problem& problem, Centre centre) const {
   set(centre.mutate(w_), central_start(problem).x);
 }
 
-void CommonModel::contribute(const Block& block, Message message) const {
-  message.add(moved_, local_displacement(block, w(block.centre)));
+void CommonModel::contribute(const Block& block, Message message, double pull) const {
+  message.add(moved_, local_displacement(block, w(block.centre), pull));
 }
 
-void CommonModel::centre(Mean mean, Centre centre) const {
-  shift(centre.mutate(w_), mean[moved_]);
-}
+void CommonModel::centre(Mean mean, Centre centre) const { shift(centre.mutate(w_), mean[moved_]); }
 
 }  // namespace affpcl

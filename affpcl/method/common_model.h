@@ -11,7 +11,8 @@ class CommonModel {
  public:
   void declare(const Setup& setup, Layout& centre, SumLayout& sum, std::string_view name = "w");
   void start(const Problem& problem, Centre centre) const;
-  void contribute(const Block& block, Message message) const;
+  // pull: of the local steps towards w (local_steps.h).
+  void contribute(const Block& block, Message message, double pull = 0) const;
   void centre(Mean mean, Centre centre) const;
 
   In w(Centre centre) const { return centre[w_]; }

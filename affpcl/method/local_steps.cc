@@ -4,7 +4,7 @@
 
 namespace affpcl {
 
-In local_displacement(const Block& block, In start) {
+In local_displacement(const Block& block, In start, double pull) {
   Scratch& scratch = block.scratch();
   const Out moved = scratch.rows(start.rows), x = scratch.rows(start.rows),
             g = scratch.rows(start.rows);
@@ -12,6 +12,7 @@ In local_displacement(const Block& block, In start) {
   for (int k = 0; k < block.batch.steps; ++k) {
     if (k > 0) copy(start, x), add_scaled(x, 1, moved);
     direction(block, k, k == 0 ? start : In(x), g);
+    if (pull > 0) add_scaled(g, pull, moved);
     descend(moved, block.central_step(k), g);
   }
   return moved;

@@ -11,9 +11,9 @@
 
 namespace affpcl {
 
-// Where the round's local steps x -= alpha^c g_i(x) from `start` lead, minus `start`. The step is
-// the central one: it is a shared model that moves, by the mean of this.
-In local_displacement(const Block& block, In start);
+// Where the round's local steps x -= alpha^c (g_i(x) + pull (x - start)) from `start` lead, minus
+// `start`. The step is the central one: it is a shared model that moves, by the mean of this.
+In local_displacement(const Block& block, In start, double pull = 0);
 
 // A pull lambda (x - to) added to a direction; none by default.
 struct Pull {
