@@ -3,6 +3,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/method/affpcl.h"
+#include "affpcl/method/apfl.h"
 #include "affpcl/method/ditto.h"
 #include "affpcl/method/fedavg.h"
 #include "affpcl/method/fedprox.h"
@@ -19,8 +20,9 @@ namespace {
 
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
-      AffPcl::kind(), Independent::kind(), FedAvg::kind(),   FineTune::kind(), PFedMe::kind(),
-      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(), Residual::kind(), FedProx::kind(),
+      AffPcl::kind(),   Independent::kind(), FedAvg::kind(), FineTune::kind(),
+      PFedMe::kind(),   Ditto::kind(),       Ifca::kind(),   Scaffold::kind(),
+      Residual::kind(), FedProx::kind(),     Apfl::kind(),
   };
   return kKinds;
 }
