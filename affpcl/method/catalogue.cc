@@ -10,6 +10,7 @@
 #include "affpcl/method/fine_tune.h"
 #include "affpcl/method/ifca.h"
 #include "affpcl/method/independent.h"
+#include "affpcl/method/l2gd.h"
 #include "affpcl/method/method.h"
 #include "affpcl/method/pfedme.h"
 #include "affpcl/method/residual.h"
@@ -22,7 +23,7 @@ std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
       AffPcl::kind(),   Independent::kind(), FedAvg::kind(), FineTune::kind(),
       PFedMe::kind(),   Ditto::kind(),       Ifca::kind(),   Scaffold::kind(),
-      Residual::kind(), FedProx::kind(),     Apfl::kind(),
+      Residual::kind(), FedProx::kind(),     Apfl::kind(),   L2gd::kind(),
   };
   return kKinds;
 }
