@@ -12,6 +12,7 @@
 #include "affpcl/method/independent.h"
 #include "affpcl/method/l2gd.h"
 #include "affpcl/method/method.h"
+#include "affpcl/method/per_fedavg.h"
 #include "affpcl/method/pfedme.h"
 #include "affpcl/method/residual.h"
 #include "affpcl/method/scaffold.h"
@@ -21,9 +22,9 @@ namespace {
 
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
-      AffPcl::kind(),   Independent::kind(), FedAvg::kind(), FineTune::kind(),
-      PFedMe::kind(),   Ditto::kind(),       Ifca::kind(),   Scaffold::kind(),
-      Residual::kind(), FedProx::kind(),     Apfl::kind(),   L2gd::kind(),
+      AffPcl::kind(), Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
+      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
+      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(),
   };
   return kKinds;
 }

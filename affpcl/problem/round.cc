@@ -3,17 +3,23 @@
 namespace affpcl {
 
 void direction(const Block& block, int k, In x, Out g) {
+  direction(block, k, {0, block.batch.samples(k)}, x, g);
+}
+
+void direction(const Block& block, int k, SampleRange samples, In x, Out g) {
   const Problem& problem = block.problem();
   const Batch& batch = block.batch;
-  const int samples = batch.samples(k);
-  if (samples == 1)
-    return problem.direction(block.lanes(), batch.s(k, 0), batch.b(k, 0), x, block.scratch(), g);
+  const auto one_sample = [&](int m, Out to) {
+    problem.direction(block.lanes(), batch.s(k, m), batch.b(k, m), x, block.scratch(), to);
+  };
+  const int count = samples.last - samples.first;
+  if (count == 1) return one_sample(samples.first, g);
   const Scratch::Frame frame(block.scratch());
   const Out one = block.scratch().rows(g.rows);
   fill(g, 0);
-  for (int m = 0; m < samples; ++m) {
-    problem.direction(block.lanes(), batch.s(k, m), batch.b(k, m), x, block.scratch(), one);
-    add_scaled(g, 1.0 / samples, one);
+  for (int m = samples.first; m < samples.last; ++m) {
+    one_sample(m, one);
+    add_scaled(g, 1.0 / count, one);
   }
 }
 

@@ -60,4 +60,9 @@ struct Block {
 // g^i(x) = G(s_i, x) - b^i(s_i), the mean over step k's batch.
 void direction(const Block& block, int k, In x, Out g);
 
+struct SampleRange {  // some of a batch: [first, last)
+  int first, last;
+};
+void direction(const Block& block, int k, SampleRange samples, In x, Out g);
+
 }  // namespace affpcl
