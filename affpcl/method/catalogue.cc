@@ -7,6 +7,7 @@
 #include "affpcl/method/ditto.h"
 #include "affpcl/method/fedavg.h"
 #include "affpcl/method/fedprox.h"
+#include "affpcl/method/fedrep.h"
 #include "affpcl/method/fine_tune.h"
 #include "affpcl/method/ifca.h"
 #include "affpcl/method/independent.h"
@@ -24,7 +25,7 @@ std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
       AffPcl::kind(), Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
       Ditto::kind(),  Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
-      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(),
+      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),
   };
   return kKinds;
 }
