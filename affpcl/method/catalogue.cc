@@ -6,6 +6,7 @@
 #include "affpcl/method/apfl.h"
 #include "affpcl/method/ditto.h"
 #include "affpcl/method/fedavg.h"
+#include "affpcl/method/fedem.h"
 #include "affpcl/method/fedprox.h"
 #include "affpcl/method/fedrep.h"
 #include "affpcl/method/fine_tune.h"
@@ -25,7 +26,7 @@ std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
       AffPcl::kind(), Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
       Ditto::kind(),  Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
-      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),
+      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),   FedEm::kind(),
   };
   return kKinds;
 }
