@@ -3,6 +3,8 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/method/affpcl.h"
+#include "affpcl/method/all_for_all.h"
+#include "affpcl/method/all_for_one.h"
 #include "affpcl/method/apfl.h"
 #include "affpcl/method/ditto.h"
 #include "affpcl/method/fedavg.h"
@@ -24,9 +26,10 @@ namespace {
 
 std::vector<MethodKind>& registry() {
   static std::vector<MethodKind> kKinds = {
-      AffPcl::kind(), Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
-      Ditto::kind(),  Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
-      Apfl::kind(),   L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),   FedEm::kind(),
+      AffPcl::kind(),    Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
+      Ditto::kind(),     Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
+      Apfl::kind(),      L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),   FedEm::kind(),
+      AllForOne::kind(), AllForAll::kind(),
   };
   return kKinds;
 }
