@@ -20,6 +20,7 @@
 #include "affpcl/method/pfedme.h"
 #include "affpcl/method/residual.h"
 #include "affpcl/method/scaffold.h"
+#include "affpcl/method/wga.h"
 
 namespace affpcl {
 namespace {
@@ -29,7 +30,7 @@ std::vector<MethodKind>& registry() {
       AffPcl::kind(),    Independent::kind(), FedAvg::kind(),    FineTune::kind(), PFedMe::kind(),
       Ditto::kind(),     Ifca::kind(),        Scaffold::kind(),  Residual::kind(), FedProx::kind(),
       Apfl::kind(),      L2gd::kind(),        PerFedAvg::kind(), FedRep::kind(),   FedEm::kind(),
-      AllForOne::kind(), AllForAll::kind(),
+      AllForOne::kind(), AllForAll::kind(),   Wga::kind(),
   };
   return kKinds;
 }
