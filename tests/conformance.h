@@ -205,13 +205,13 @@ class Trial {
         team);
   }
   // Some of a method's options go only with some settings; the defaults go with all, but where they
-  // ask for means that the problem does not have.
+  // ask for means or true solutions that the problem does not have.
   bool refused() const {
     const std::unique_ptr<Team> team = serial_team();
     try {
       start(*team);
     } catch (const BadInput&) {
-      return !given_.empty() || problem_.means() == nullptr;
+      return !given_.empty() || problem_.means() == nullptr || problem_.truth() == nullptr;
     }
     return false;
   }
@@ -404,7 +404,7 @@ inline void learns(const MethodKind& method, const ProblemKind& kind) {
       alpha *= 4,
           options.steps = std::min<std::int64_t>(static_cast<std::int64_t>(need / 4), 60000);
   } else {
-    alpha *= 5;
+    alpha *= kind.name == "poisson" ? 2 : 5;  // its directions have no Lipschitz bound
   }
   Run run(*problem, one_method(method, constant_step(alpha)), options, *team);
   run.advance(options.steps);

@@ -110,7 +110,7 @@ ProblemKind softmax_kind() {
 ProblemKind poisson_kind() {
   return kind_of("poisson", "Poisson regression on Gaussian features: counts with a log link",
                  Link::kPoisson, params_of({"rate", "count"}, kLabelsDoc),
-                 {{"length", 0.5}, {"noise", 0.3}, {"spread", 1.0}});
+                 {{"length", 0.4}, {"noise", 0.3}, {"spread", 1.0}});
 }
 
 Glm::Glm(Link link, const Config& config, std::uint64_t seed, std::uint32_t replicate)

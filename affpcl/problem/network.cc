@@ -9,7 +9,7 @@
 namespace affpcl {
 namespace {
 
-constexpr int kPoints = 64;  // draws of phi that the error is a mean over
+constexpr int kPoints = 16;  // draws of phi that the error is a mean over
 
 }  // namespace
 
