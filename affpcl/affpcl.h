@@ -1,6 +1,7 @@
 // affpcl for C++ programs: personalised federated learning, one model per group.
 //
 //   read_study, run_study        methods on a problem, from the text of a spec
+//   run_benchmark                methods, your own among them, on the benchmark's problems
 //   fit, predict                 one model per group, from files or from arrays
 //   register_method, register_problem   your own, known by name everywhere
 //   BadInput, Failure            what is thrown; the library never prints and never exits
@@ -18,9 +19,11 @@
 #include "affpcl/fit/predict.h"
 #include "affpcl/method/local_steps.h"
 #include "affpcl/method/method.h"
+#include "affpcl/output/benchmark_file.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/output/results.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/study/benchmark.h"
 #include "affpcl/study/study.h"
 #include "affpcl/version.h"
 

@@ -6,8 +6,11 @@
 #include <memory>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
+#include "affpcl/output/benchmark_file.h"
 #include "affpcl/output/results.h"
+#include "affpcl/study/benchmark.h"
 #include "affpcl/study/claims.h"
 #include "affpcl/study/studies.h"
 #include "affpcl/study/study.h"
@@ -18,9 +21,13 @@
 namespace affpcl::cli {
 namespace {
 
+constexpr std::string_view kBenchmark = "benchmark";
+
 void print_studies() {
   for (const EmbeddedStudy& s : embedded_studies())
     fmt::print("  {:<18} {}\n", s.name, read_study(std::string(s.spec), std::string(s.name)).title);
+  fmt::print("  {:<18} {}\n", kBenchmark,
+             "every method on every kind of problem at three levels; not part of 'all'");
 }
 
 bool needs_data(const EmbeddedStudy& study) {
@@ -59,8 +66,9 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts) {
 }
 
 struct Options : CommonOptions {
-  std::vector<std::string> names;
-  std::string data;
+  std::vector<std::string> names, methods, problems;
+  std::string data, tune;
+  bool full = false;
 };
 
 // The studies that are named, each once.
@@ -135,8 +143,60 @@ void give_out(const Job& job, const StudyResult& result, const Options& o,
   }
 }
 
+bool asks_for_benchmark(const Options& o) {
+  const bool asks = std::find(o.names.begin(), o.names.end(), kBenchmark) != o.names.end();
+  if (asks && o.names.size() > 1)
+    throw BadInput("the benchmark is no single study: reproduce it in a command of its own");
+  if (asks && (!o.set.empty() || !o.checkpoint.empty()))
+    throw BadInput(
+        "the benchmark has a plan of its own, which `set` and `checkpoint` do not reach");
+  if (!asks && (!o.tune.empty() || !o.methods.empty() || !o.problems.empty() || o.full))
+    throw BadInput(
+        "`method`, `problem`, `full` and `tune` belong to the benchmark: reproduce benchmark");
+  if (o.full && o.data.empty())
+    throw BadInput(
+        "`full` needs `data`, a folder with features.npy and labels.csv (make features)");
+  return asks;
+}
+
+int reproduce_benchmark(const Options& o, const std::string& command_line) {
+  ProgressLine progress(o.quiet || o.json);
+  BenchmarkOptions options{.methods = o.methods,
+                           .problems = o.problems,
+                           .data = o.data,
+                           .full = o.full,
+                           .threads = o.threads,
+                           .stop = &interruption(),
+                           .progress = [&](double share) { progress(share); }};
+  if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
+  if (!o.tune.empty()) {
+    refuse_unwritable(o.tune);
+    write_file(o.tune, tune_benchmark(options, command_line));
+    return kOk;
+  }
+  std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+  if (o.report) refuse_report_without(o.out);
+  if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
+  const BenchmarkResult result = run_benchmark(options);
+  const std::string json = benchmark_json(result, command_line);
+  if (folder) {
+    folder->add("benchmark.json", json);
+    if (o.report) folder->add("report.html", benchmark_page(result, command_line));
+    folder->commit();
+  }
+  if (o.json) {
+    std::fputs(json.c_str(), stdout);
+  } else if (!o.quiet) {
+    std::fputs(benchmark_table(result).c_str(), stdout);
+    fmt::print("{:.2f} s\n", result.seconds);
+    if (folder) fmt::print("results in {}\n", o.out);
+  }
+  return result.complete ? kOk : kInterrupted;
+}
+
 int reproduce(const Options& o, const std::string& command_line) {
   if (o.names.empty()) return print_studies(), kOk;
+  if (asks_for_benchmark(o)) return reproduce_benchmark(o, command_line);
   if (o.report) refuse_report_without(o.out);
   const bool first = processes(o.mpi).first();
   const std::vector<Job> jobs = plan(o, first);
@@ -163,16 +223,23 @@ int reproduce(const Options& o, const std::string& command_line) {
 
 Verb reproduce_verb(const std::string& command_line) {
   auto o = std::make_shared<Options>();
-  Verb verb{.name = "reproduce",
-            .doc = "the paper's figures and theorems, with what was expected",
-            .examples =
-                "Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all",
-            .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
-            .many_processes = true};
+  Verb verb{
+      .name = "reproduce",
+      .doc = "the paper's figures and theorems, with what was expected",
+      .examples =
+          "Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all\n"
+          "  affpcl reproduce benchmark --out result --report",
+      .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
+      .many_processes = true};
   verb.option("names", &o->names, "NAME…", "which studies; 'all' for all; none lists them");
   verb.option("--data", &o->data, "DIR",
               "folder of the features that the fig-real studies need; without it `all` leaves them "
               "out");
+  verb.option("--method", &o->methods, "KIND…", "benchmark: these methods only");
+  verb.option("--problem", &o->problems, "NAME…", "benchmark: these problems only");
+  verb.flag("--full", &o->full, "benchmark: four times the systems, and with --data");
+  verb.option("--tune", &o->tune, "FILE.json",
+              "benchmark: search its grid of parameters on other systems and write the best");
   add_common(verb, *o, "folder for the results; several studies get one folder each below it");
   add_report(verb, o->report);
   add_long_work(verb, *o);

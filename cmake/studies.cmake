@@ -1,4 +1,4 @@
-# Embeds studies/*/spec.toml and claims.toml in the library, as generated/studies.cc.
+# Embeds studies/*/spec.toml and claims.toml, and the benchmark's plan, in the library, as generated/studies.cc.
 file(GLOB study_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/studies/*)
 set(entries "")
 foreach(folder IN LISTS study_folders)
@@ -11,9 +11,15 @@ foreach(folder IN LISTS study_folders)
   file(READ ${folder}/claims.toml claims)
   string(APPEND entries "    {\"${name}\", R\"toml(${spec})toml\", R\"toml(${claims})toml\"},\n")
 endforeach()
+foreach(part plan tuned)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/studies/benchmark/${part}.json)
+  file(READ ${PROJECT_SOURCE_DIR}/studies/benchmark/${part}.json benchmark_${part})
+endforeach()
 file(CONFIGURE OUTPUT ${generated_dir}/studies.cc @ONLY CONTENT [[
 // Made by cmake/studies.cmake from studies/.
 #include "affpcl/study/studies.h"
+
+#include "affpcl/study/benchmark.h"
 
 namespace affpcl {
 
@@ -22,6 +28,9 @@ std::span<const EmbeddedStudy> embedded_studies() {
 @entries@  };
   return kStudies;
 }
+
+std::string_view benchmark_plan() { return R"json(@benchmark_plan@)json"; }
+std::string_view benchmark_tuned() { return R"json(@benchmark_tuned@)json"; }
 
 }  // namespace affpcl
 ]])

@@ -8,11 +8,16 @@
 
 namespace affpcl {
 
+class Json;
+
 // The page without data; empty where it was not built (cmake/report.cmake).
 std::string_view page_template();
 
 // One or two result folders of run, reproduce or fit. BadInput, in one sentence, where a folder is
 // no result, is not whole or is damaged, where two do not compare, and where there is no template.
 std::string report_page(std::span<const std::string> folders);
+
+// The page of data that are ready for it.
+std::string page_of(const Json& data);
 
 }  // namespace affpcl

@@ -13,13 +13,14 @@ from affpcl.estimators import PersonalizedClassifier, PersonalizedGLM, Personali
 from affpcl.extend import Memory, Method, Problem, method, problem
 from affpcl.files import FileFit, fit, load_model
 from affpcl.personalized import Personalized
-from affpcl.studies import Replicate, Result, reproduce, run
+from affpcl.studies import Replicate, Result, benchmark, reproduce, run
 from affpcl.tables import Table
 
 __version__ = version()
 
 __all__ = [
     "Block", "FileFit", "Key", "Memory", "Method", "Model", "Personalized", "PersonalizedClassifier", "PersonalizedGLM",
-    "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "catalogue", "fit",
+    "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "benchmark",
+    "catalogue", "fit",
     "instruction_set", "load_model", "method", "normals", "problem", "reproduce", "run", "uniforms",
 ]

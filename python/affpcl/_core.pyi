@@ -59,6 +59,9 @@ class Outcome:
 def run(toml: str, name: str, overrides: Sequence[str], threads: int, trace: str) -> Outcome:
     """Runs a study; threads 0: as many as the machine has."""
 
+def benchmark(methods: Sequence[str], problems: Sequence[str], tuned: bool, seed: int) -> str:
+    """benchmark.json of the benchmark, on one thread."""
+
 class FitOptions:
     """How to fit; new ones hold the engine's defaults."""
 

@@ -133,6 +133,28 @@ def reproduce(study: str, *, set: Mapping[str, Any] | None = None, threads: int 
     return Result(_core.run(_core.embedded_spec(study), study, overrides_of(set), threads, ""), study)
 
 
+def benchmark(
+    *methods: str, problems: Sequence[str] = (), tuned: bool = False, seed: int = 1
+) -> dict[str, Table]:
+    """Methods on the benchmark's problems, each against independent learning on the same samples.
+
+    methods: kinds, among them those of @affpcl.method; none: all that affpcl has.
+    problems: names of the benchmark's problems; none: all that need no data.
+
+    "methods" has a row per method over all cells, "rows" one per method and cell.
+    """
+    result = json.loads(_core.benchmark(list(methods), list(problems), tuned, seed))
+
+    def table(rows: list[dict[str, Any]]) -> Table:
+        flat = [{**row, **{f"{key}_{part}": value for key in ("rank", "vs_independent")
+                           for part, value in (row.get(key) or {}).items()}} for row in rows]
+        names = [name for name in dict.fromkeys(name for row in flat for name in row)
+                 if name not in ("rank", "vs_independent", "by_system")]
+        return Table({name: [row.get(name) for row in flat] for name in names})
+
+    return {"methods": table(result["methods"]), "rows": table(result["rows"])}
+
+
 class Replicate:
     """One replicate of a setting, step by step: to look inside, or to save it and go on later.
 

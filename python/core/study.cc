@@ -9,7 +9,9 @@
 
 #include <algorithm>
 
+#include "affpcl/output/benchmark_file.h"
 #include "affpcl/output/results.h"
+#include "affpcl/study/benchmark.h"
 #include "affpcl/study/claims.h"
 #include "affpcl/study/studies.h"
 #include "python/core/core.h"
@@ -152,6 +154,18 @@ nb::list claims(const Outcome& out, const std::string& name) {
   return all;
 }
 
+// On this thread: methods written in Python would wait for each other on several.
+std::string benchmark(const std::vector<std::string>& methods,
+                      const std::vector<std::string>& problems, bool tuned, std::uint64_t seed) {
+  return benchmark_json(
+      run_benchmark({.methods = methods,
+                     .problems = problems,
+                     .tuned = tuned,
+                     .seed = seed,
+                     .threads = 1}),
+      "affpcl.benchmark()");
+}
+
 }  // namespace
 
 void bind_study(nb::module_& m) {
@@ -182,6 +196,8 @@ void bind_study(nb::module_& m) {
           "The result folder, as the command line writes it.");
   m.def("run", &run, nb::arg("toml"), nb::arg("name"), nb::arg("overrides"), nb::arg("threads"),
         nb::arg("trace"), "Runs a study; threads 0: as many as the machine has.");
+  m.def("benchmark", &benchmark, nb::arg("methods"), nb::arg("problems"), nb::arg("tuned"),
+        nb::arg("seed"), "benchmark.json of the benchmark, on one thread.");
 }
 
 }  // namespace affpcl::python

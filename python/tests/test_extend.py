@@ -383,3 +383,11 @@ def test_registered_again():
         replicate = affpcl.Replicate({"problem": {"kind": "gaussian"}, "run": {"steps": 1}, "method": [{"kind": "again"}]})
         replicate.advance(1)
         assert (replicate.solution("again") == factor).all()
+
+
+def test_a_method_written_in_python_has_its_row_in_the_benchmark():
+    tables = affpcl.benchmark("pull_to_mean", "fedavg", problems=["tabular"])
+    rows = tables["rows"].where(method="pull_to_mean")
+    assert list(rows["level"]) == [0, 0.3, 0.8]
+    assert rows["vs_independent_mean"][0] < 1
+    assert sorted(tables["methods"]["method"]) == ["fedavg", "pull_to_mean"]

@@ -32,7 +32,7 @@ export function maker(affpcl, root) {
       return at(name);
     },
     figures: () => run("reproduce").split("\n").map((line) => line.trim().split(/\s+/)[0])
-      .filter((name) => name && !name.startsWith("fig-real")),  // those need data
+      .filter((name) => name && name !== "benchmark" && !name.startsWith("fig-real")),  // those need data
     demo: (name, ...words) => {
       run("run", "examples/demo.toml", "--out", at(name), "--quiet", ...words);
       return at(name);
