@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/base/error.h"
 #include "affpcl/method/local_steps.h"
 
 namespace affpcl {
@@ -23,6 +24,11 @@ MethodKind FedRep::kind() {
 
 void FedRep::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   const int d = setup.problem.shape().d;
+  const std::vector<double> x0 = central_start(setup.problem).x;
+  if (std::any_of(x0.begin(), x0.end(), [](double x) { return x != 0; }))
+    throw BadInput(
+        "fedrep's models are B w, which start at 0; this problem's unknowns start elsewhere, as "
+        "where they are no weights of features");
   r_ = std::min(config_.rank, d);
   w_ = agent.add("w", r_);
   x_ = agent.add("x", d);

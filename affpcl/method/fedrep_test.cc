@@ -1,6 +1,8 @@
 #include "affpcl/method/fedrep.h"
 
+#include "affpcl/base/error.h"
 #include "affpcl/method/harness_test.h"
+#include "affpcl/problem/network.h"
 
 namespace affpcl::identities {
 namespace {
@@ -80,6 +82,10 @@ TEST(FedRep, WithoutNoiseItsModelsAreTheAgentsSolutions) {
       {.kind = "fedrep", .given = {{"rank", std::int64_t{2}}}, .step = 0.5, .central_step = 0.5},
       2000);
   for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(x[j], world.truth.all()[j], 1e-6);
+}
+
+TEST(FedRep, RefusesUnknownsThatAreNoWeightsOfFeatures) {
+  EXPECT_THROW(solutions(Network({.agents = 3}, 1, 0), {"fedrep"}, 1), BadInput);
 }
 
 // A representation of all d columns keeps nothing from an agent: its head's steps are its own.
