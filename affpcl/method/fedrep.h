@@ -5,8 +5,9 @@
 //   B -= alpha^c g_i(B w_i) w_i',    B = QR of the mean,    w_i -= alpha^i B'g_i(B w_i)
 //
 // `head_steps` times for each local step. The paper begins a round with the heads: the same
-// sequence half a round later. Its start of B by moments is left out: B starts at random. As a sum:
-// the displacements of B, d r numbers.
+// sequence half a round later. Its start of B by moments is left out: B starts at random.
+// Problems whose unknowns do not start at 0 are refused. As a sum: the displacements of B, d r
+// numbers.
 #pragma once
 
 #include "affpcl/method/method.h"

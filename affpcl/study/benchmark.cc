@@ -43,13 +43,14 @@ struct Cell {
 
 // A method with parameters as in a spec.
 struct Entry {
-  std::string kind, parameters;
+  std::string kind = {}, parameters = {};
   bool tuned = false;
 };
 
 // A row in the making: what the systems so far say.
 struct Sum {
   BenchmarkRow row;
+  Entry entry = {};
   std::vector<double> logs = {};
   double agents = 0, harmed = 0;
 
@@ -106,7 +107,7 @@ class Bench {
   std::vector<BenchmarkRow> run(const Cell& cell, const std::vector<Entry>& entries,
                                 std::uint64_t seed) {
     std::vector<Sum> sums;
-    std::vector<Entry> running;
+    std::vector<std::size_t> running;  // of the entries, those that are not refused
     for (const Entry& e : entries) {
       sums.push_back({{.problem = cell.name(), .method = e.kind, .tuned = e.tuned}});
       BenchmarkRow& row = sums.back().row;
@@ -114,22 +115,11 @@ class Bench {
       row.participation = cell.participation;
       row.parameters = e.parameters;
       row.refused = refusal(cell, e);
-      if (row.refused.empty()) running.push_back(e);
+      if (row.refused.empty()) running.push_back(sums.size() - 1);
+      sums.back().entry = e;
     }
-    for (std::int64_t s = 0; s < systems() && !stopped() && !running.empty(); ++s) {
-      const std::uint64_t own = seed + static_cast<std::uint64_t>(s);
-      SettingResult together = one_system(cell, running, own);
-      const bool whole = together.used == together.replicates;
-      std::size_t at = 0;
-      for (Sum& sum : sums) {
-        if (!sum.row.refused.empty()) continue;
-        ++at;
-        if (whole)
-          sum.add(together, at);
-        else
-          sum.add(one_system(cell, {running[at - 1]}, own), 1);
-      }
-    }
+    for (std::int64_t s = 0; s < systems() && !stopped() && !running.empty(); ++s)
+      add_system(cell, running, seed + static_cast<std::uint64_t>(s), sums);
     std::vector<BenchmarkRow> rows;
     for (Sum& sum : sums) rows.push_back(sum.finish());
     return rows;
@@ -146,6 +136,26 @@ class Bench {
       return std::find(options_.problems.begin(), options_.problems.end(), name) !=
              options_.problems.end();
     return !problem.contains("files") || !options_.data.empty();
+  }
+
+  // A replicate in which any method diverged counts for none: such methods run apart from the
+  // others.
+  void add_system(const Cell& cell, const std::vector<std::size_t>& running, std::uint64_t seed,
+                  std::vector<Sum>& sums) const {
+    std::vector<Entry> entries;
+    for (const std::size_t e : running) entries.push_back(sums[e].entry);
+    const SettingResult result = one_system(cell, entries, seed);
+    std::vector<std::size_t> fine;
+    for (std::size_t k = 0; k < running.size(); ++k)
+      if (result.diverged.at(k + 1).second == 0) fine.push_back(running[k]);
+    const bool whole = fine.size() == running.size();
+    if (whole || running.size() == 1) {
+      for (std::size_t k = 0; k < running.size(); ++k) sums[running[k]].add(result, k + 1);
+      return;
+    }
+    if (!fine.empty()) add_system(cell, fine, seed, sums);
+    for (const std::size_t e : running)
+      if (std::find(fine.begin(), fine.end(), e) == fine.end()) add_system(cell, {e}, seed, sums);
   }
 
   // Why a method cannot run on a problem; empty: it can. It is asked once, by a run of one step.

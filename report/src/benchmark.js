@@ -84,7 +84,8 @@ export function benchmarkPage(result) {
         (value) => { state.tuned = value === "tuned"; refill(); })) : null,
       h("div", { class: "card" }, overall.node,
         h("p", { class: "note" }, "Errors are over those of independent learning on the same samples: below 1 is a gain. A cell gains or is harmed " +
-          "where its whole interval lies below or above 1. Ranks are among the methods of a cell, 1 the best."))),
+          "where its whole interval lies below or above 1. Ranks are among the methods of a cell, 1 the best. " +
+          "all_for_one and all_for_all are given the distances between the true solutions, which no other method has."))),
     h("section", {}, h("h2", {}, "One cell after another"),
       h("div", { class: "bar" }, choice("Problem", [["", `all (${count(problems.length, "problem")})`], ...problems.map((p) => [p, p])], "",
         (value) => { state.problem = value; cells.fill(); })),
