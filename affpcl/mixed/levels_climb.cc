@@ -69,6 +69,8 @@ class LevelClimb {
     for (std::size_t k = 0; k < theta.size(); ++k)
       theta[k] *= std::min(kLargestRatio,
                            std::sqrt(std::max(s.up[k], 0.0) / std::max(s.down[k], kTiny)));
+    for (std::size_t k = 0; k < least_.size(); ++k)
+      if (theta[k] < kNegligible * least_[k] * old.s2()) theta[k] = 0;  // where it would end
     theta.back() = std::max(theta.back(), kSmallestNoise);
     return at(std::move(theta));
   }
