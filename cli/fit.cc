@@ -197,6 +197,8 @@ void add_family(Verb& verb, FitVerb& o) {
   verb.option("--common", &frame.common, "A,B",
               "columns whose effect is the same for all agents: no random effect",
               {.commas = true});
+  add_param(verb, "within", &frame.within, "COLUMN");
+  add_param(verb, "crossed", &frame.crossed, "COLUMN");
 }
 
 void add_output(Verb& verb, FitVerb& o) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
@@ -48,6 +49,30 @@ void print_family(const Model& m) {
              m.channels[0].converged ? "" : "; did not converge");
 }
 
+// The random intercepts of a second factor: their standard deviation, and the largest.
+void print_levels(const Model& m) {
+  constexpr std::size_t kShown = 6;
+  const Encoding& e = m.encoding;
+  const LevelModel& levels = m.levels;
+  fmt::print("{} '{}': {} levels, standard deviation {}; restricted log-likelihood {:.4f}{}\n",
+             e.within.empty() ? "crossed with" : "agents within", e.level_column(),
+             levels.names.size(), number(std::sqrt(levels.variance)), m.log_likelihood,
+             m.channels[0].singular ? "; singular: a random effect does not vary" : "");
+  std::vector<std::size_t> order(levels.names.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(levels.effect[a]) > std::abs(levels.effect[b]);
+  });
+  std::size_t width = 9;
+  for (std::size_t k = 0; k < std::min(kShown, order.size()); ++k)
+    width = std::clamp(levels.names[order[k]].size(), width, std::size_t{32});
+  fmt::print("  {:<{}} {:>11} {:>11}\n", "level", width, "effect", "std. error");
+  for (std::size_t k = 0; k < std::min(kShown, order.size()); ++k)
+    fmt::print("  {:<{}} {:>+11.4g} {:>11}\n", levels.names[order[k]].substr(0, width), width,
+               levels.effect[order[k]], number(levels.se, order[k]));
+  if (order.size() > kShown) fmt::print("  … {} more, with smaller effects\n", order.size() - kShown);
+}
+
 void print_model(const Model& m, const AgentModel* only) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
@@ -55,6 +80,7 @@ void print_model(const Model& m, const AgentModel* only) {
              m.agents.size(), m.rows, names.size() - 1);
   fmt::print("made by affpcl {}: {}\n", m.version, m.command);
   if (e.generalised()) print_family(m);
+  if (e.leveled()) print_levels(m);
   std::size_t width = 9;
   for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
@@ -128,7 +154,16 @@ Json as_json(const Model& m, const AgentModel* only) {
                       {"alone", a.independent},
                       {"weights", a.weights}});
   }
+  Json levels;
+  if (e.leveled())
+    levels = {{"column", e.level_column()},
+              {"how", e.within.empty() ? "crossed" : "within"},
+              {"sd", std::sqrt(m.levels.variance)},
+              {"names", m.levels.names},
+              {"effects", m.levels.effect},
+              {"se", m.levels.se}};
   return {{"task", e.task()},
+          {"levels", std::move(levels)},
           {"target", e.target},
           {"classes", e.classes},
           {"outcomes", e.outcomes},

@@ -16,19 +16,29 @@
 namespace affpcl::cli {
 namespace {
 
+std::string listed(const std::vector<std::string>& all) {
+  std::string names;
+  for (std::size_t i = 0; i < all.size() && i < 5; ++i) names += (i > 0 ? ", " : "") + all[i];
+  return all.size() > 5 ? names + ", …" : names;
+}
+
 std::vector<std::string> notes_of(const Predictions& p) {
   std::vector<std::string> notes;
   if (!p.unseen.empty()) {
-    std::string names;
-    for (std::size_t i = 0; i < p.unseen.size() && i < 5; ++i)
-      names += (i > 0 ? ", " : "") + p.unseen[i];
-    if (p.unseen.size() > 5) names += ", …";
     notes.push_back(fmt::format(
         "{} of {} rows are of {} the model does not know ({}): the central model, with wider "
         "intervals",
         p.unseen_rows, p.rows,
-        p.unseen.size() == 1 ? "an agent" : fmt::format("{} agents", p.unseen.size()), names));
+        p.unseen.size() == 1 ? "an agent" : fmt::format("{} agents", p.unseen.size()),
+        listed(p.unseen)));
   }
+  if (!p.unseen_levels.empty())
+    notes.push_back(fmt::format(
+        "{} of {} rows are of {} of the second factor that the model does not know ({}): effect 0, "
+        "with wider intervals",
+        p.unseen_level_rows, p.rows,
+        p.unseen_levels.size() == 1 ? "a level" : fmt::format("{} levels", p.unseen_levels.size()),
+        listed(p.unseen_levels)));
   if (p.filled > 0)
     notes.push_back(fmt::format("{} blanks filled with the mean of their column", p.filled));
   if (p.blank > 0) notes.push_back(fmt::format("{} rows have blanks and no prediction", p.blank));

@@ -240,6 +240,11 @@ void each_row(const Model& model, DataTable table, UseRow use) {
   const RowPredictor rows(model);
   std::vector<const AgentModel*> agents;
   for (const std::string& name : names.levels) agents.push_back(rows.agent(name));
+  Column* const level = e.leveled() ? &column(e.level_column()) : nullptr;
+  std::vector<int> levels;
+  if (level != nullptr) make_text(*level);
+  for (std::size_t g = 0; level != nullptr && g < level->levels.size(); ++g)
+    levels.push_back(rows.level(level->levels[g]));
   std::vector<double> row(values.size()), x, offsets;
   for (std::size_t r = 0; r < static_cast<std::size_t>(table.rows); ++r) {
     for (std::size_t s = 0; s < values.size(); ++s) row[s] = values[s][r];
@@ -253,7 +258,10 @@ void each_row(const Model& model, DataTable table, UseRow use) {
     use(rows, {.row = r,
                .agent = agent < 0 ? nullptr : agents[static_cast<std::size_t>(agent)],
                .x = x,
-               .offsets = offsets});
+               .offsets = offsets,
+               .level = level == nullptr || level->codes[r] < 0
+                            ? RowPredictor::kNewLevel
+                            : levels[static_cast<std::size_t>(level->codes[r])]});
   }
 }
 
@@ -282,7 +290,7 @@ void each_row(const Model& model, Arrays arrays, UseRow use) {
 std::vector<double> predict(const Model& model, Arrays arrays) {
   std::vector<double> y(arrays.rows());
   each_row(model, std::move(arrays), [&](const RowPredictor& rows, const EncodedRow& at) {
-    y[at.row] = rows.number(at.agent, at.x, at.offsets);
+    y[at.row] = rows.number(at.agent, at.x, at.offsets, at.level);
   });
   return y;
 }

@@ -61,12 +61,14 @@ std::vector<double> predict(const Model& model, std::span<const double> X,
                             std::span<const std::string> groups,
                             std::span<const double> offset = {});
 
-// One row on its way to a prediction: its agent (null: unseen), its encoded numbers, its offsets.
+// One row on its way to a prediction: its agent (null: unseen), its encoded numbers, its offsets, and
+// of a model with a second factor its level.
 struct EncodedRow {
   std::size_t row;
   const AgentModel* agent;
   const std::vector<double>& x;
   std::span<const double> offsets;
+  int level = RowPredictor::kNewLevel;
 };
 // Calls use(rows, row) for every row. Columns of a table are found by name, those of arrays by place.
 using UseRow = FunctionRef<void(const RowPredictor&, const EncodedRow&)>;

@@ -36,9 +36,11 @@ FrameOptions frame_options(const FitOptions& o) {
   if (o.solver != SolverKind::kStream && !o.td) return frame;
   if (frame.family == "auto") frame.family = "gaussian";
   if (frame.family != "gaussian" || !frame.row_weight.empty() || !frame.offset.empty() ||
-      !frame.trials.empty() || !frame.common.empty())
+      !frame.trials.empty() || !frame.common.empty() || !frame.within.empty() ||
+      !frame.crossed.empty())
     throw BadInput(
-        "`family`, `row_weight`, `offset`, `trials` and `common` belong to `solver exact`");
+        "`family`, `row_weight`, `offset`, `trials`, `common`, `within` and `crossed` belong to "
+        "`solver exact`");
   return frame;
 }
 

@@ -27,6 +27,11 @@ const Params<FrameOptions>& frame_params() {
       {"offset_scale", &FrameOptions::offset_scale,
        "the offset's scale: that of the linear predictor (link), or means and probabilities "
        "(response)"},
+      {"within", &FrameOptions::within,
+       "the column of a second factor within whose levels agents lie, such as the schools of pupils: "
+       "its levels get random intercepts"},
+      {"crossed", &FrameOptions::crossed,
+       "the same for a factor whose levels agents share, such as the students of lecturers"},
       {"seed", &FrameOptions::seed, "seed of the split into folds", at_least(0)},
       {"time", &FrameOptions::time,
        "stream solver: the column that orders an agent's rows; by default their order in the "

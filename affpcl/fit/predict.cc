@@ -41,6 +41,11 @@ double variance(const LinearModel& m, const std::vector<double>& x) {
   return variance < 0 ? 0 : variance;  // NaN where it is not known
 }
 
+// The weight of level effects: baselines have none.
+double personalised_share(const AgentModel* agent) {
+  return agent == nullptr || agent->kind == Kind::kPersonalised ? 1 : 0;
+}
+
 void put_field(std::string& out, std::string_view field, char separator) {
   const bool plain = field.find_first_of("\"\n\r") == std::string_view::npos &&
                      field.find(separator) == std::string_view::npos &&
@@ -60,6 +65,8 @@ RowPredictor::RowPredictor(const Model& model)
     : model_(model),
       likelihood_(std::make_shared<Likelihood>(
           model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2))) {
+  for (std::size_t g = 0; g < model.levels.names.size(); ++g)
+    levels_[model.levels.names[g]] = static_cast<int>(g);
   mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
   for (const AgentModel& a : model.agents) {
     agents_[a.name] = &a;
@@ -71,6 +78,11 @@ RowPredictor::RowPredictor(const Model& model)
 const AgentModel* RowPredictor::agent(const std::string& name) const {
   const auto known = agents_.find(name);
   return known == agents_.end() ? nullptr : known->second;
+}
+
+int RowPredictor::level(const std::string& name) const {
+  const auto known = levels_.find(name);
+  return known == levels_.end() ? kNewLevel : known->second;
 }
 
 std::int64_t RowPredictor::encode(std::span<const double> row, std::vector<double>& x,
@@ -131,16 +143,29 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
   return expected_mean(*likelihood_, model_.psi, eta, variances);
 }
 
+double RowPredictor::level_variance(const AgentModel* agent, const std::vector<double>& x,
+                                    int level) const {
+  double variance = model_.levels.variance;
+  if (level != kNewLevel) {
+    const double se = model_.levels.se[static_cast<std::size_t>(level)];
+    variance = se * se;
+    if (agent != nullptr && agent->level == level) variance += 2 * inner(agent->level_cov, x);
+  }
+  return personalised_share(agent) * variance;
+}
+
 double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
-                            Offsets offsets) const {
+                            Offsets offsets, int level) const {
   if (model_.encoding.generalised()) return mean(agent, x, offsets).back();
   if (model_.channels.size() > 1) return inner(weights(agent), channels(agent, x));
-  return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]);
+  const double effect = level == kNewLevel ? 0 : model_.levels.effect[static_cast<std::size_t>(level)];
+  return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]) +
+         (effect == 0 ? 0 : personalised_share(agent) * effect);
 }
 
 RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std::vector<double>& x,
-                                              Offsets offsets) const {
-  const double y = number(agent, x, offsets);
+                                              Offsets offsets, int level) const {
+  const double y = number(agent, x, offsets, level);
   if (model_.encoding.generalised()) {
     // The target's variance at the mean, and that of the linear predictor by the mean's slope.
     LinearModel own = channel(agent, 0);
@@ -153,6 +178,9 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   std::vector<double> deviations;
   for (std::size_t c = 0; c < model_.channels.size(); ++c)
     deviations.push_back(std::sqrt(variance(channel(agent, c), x)));
+  if (model_.encoding.leveled())
+    deviations[0] = std::sqrt(
+        std::max(0.0, deviations[0] * deviations[0] + level_variance(agent, x, level)));
   const double deviation =
       deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
                             : deviations[0];
@@ -261,6 +289,7 @@ class Predictor {
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
     for (const std::string& name : e_.offsets()) need(name, needed.number);
+    if (e_.leveled()) need(e_.level_column(), needed.text);
     const bool trials = !e_.trials.empty() && has(e_.trials);
     if (trials) need(e_.trials, needed.number);
     const std::vector<std::string> targets =
@@ -274,6 +303,7 @@ class Predictor {
       if (scored) targets_.push_back(tables_.find(name));
     agent_ = agent.empty() ? nullptr : tables_.find(agent);
     for (const std::string& name : e_.offsets()) offset_columns_.push_back(tables_.find(name));
+    level_ = e_.leveled() ? tables_.find(e_.level_column()) : nullptr;
     trials_ = trials ? tables_.find(e_.trials) : nullptr;
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
   }
@@ -287,6 +317,7 @@ class Predictor {
     for (const Source& s : e_.sources) look_for(s.name);
     if (!e_.agent_column.empty()) look_for(e_.agent_column);
     for (const std::string& name : e_.offsets()) look_for(name);
+    if (e_.leveled()) look_for(e_.level_column());
     if (lacking.size() < 2) return;  // the nearest name is the better hint
     throw BadInput(fmt::format("{} lacks {} columns that the model needs: '{}'", path,
                                lacking.size(), fmt::join(lacking, "', '")));
@@ -353,10 +384,21 @@ class Predictor {
     }
     out_.filled += missing;
     if (e_.classes.empty()) {
-      put_number(r, rows_.weights(known), rows_.interval(known, x_, offsets_));
+      put_number(r, rows_.weights(known), rows_.interval(known, x_, offsets_, level(r)));
     } else {
       put_class(r, rows_.probabilities(known, x_, offsets_));
     }
+  }
+
+  int level(std::size_t r) {
+    if (level_ == nullptr) return RowPredictor::kNewLevel;
+    const std::string name(text(*level_, r));
+    const int level = rows_.level(name);
+    if (level == RowPredictor::kNewLevel) {
+      ++out_.unseen_level_rows;
+      if (++new_levels_[name] == 1) out_.unseen_levels.push_back(name);
+    }
+    return level;
   }
 
   // The row's offsets; false where one is missing and such rows have no prediction.
@@ -448,14 +490,14 @@ class Predictor {
   std::vector<const Column*> sources_;
   std::vector<const Column*> targets_;    // the target, or the outcomes; empty: not in the data
   std::vector<const Column*> offset_columns_;
-  const Column* trials_ = nullptr;
+  const Column *trials_ = nullptr, *level_ = nullptr;
   const Column* agent_ = nullptr;         // null: one agent a file,
   std::vector<std::string> file_agents_;  // called so
   bool name_agents_ = false;              // in a column of the output
   std::unique_ptr<Echo> echo_;
   char separator_ = ',', decimal_ = '.';
   std::vector<double> row_, x_, offsets_;
-  std::unordered_map<std::string, std::int64_t> strangers_;
+  std::unordered_map<std::string, std::int64_t> strangers_, new_levels_;
   Score score_;
 };
 

@@ -34,11 +34,15 @@ class RowPredictor {
   struct Interval {
     double y, half;
   };
-  // Offsets of the row as their columns have them; none: 0.
+  // Offsets of the row as their columns have them; none: 0. level: of a second factor, as level()
+  // finds it; one that no fitted row had has the effect 0, and widens the interval.
   using Offsets = std::span<const double>;
-  double number(const AgentModel* agent, const std::vector<double>& x, Offsets offsets = {}) const;
-  Interval interval(const AgentModel* agent, const std::vector<double>& x,
-                    Offsets offsets = {}) const;
+  static constexpr int kNewLevel = -1;
+  int level(const std::string& name) const;
+  double number(const AgentModel* agent, const std::vector<double>& x, Offsets offsets = {},
+                int level = kNewLevel) const;
+  Interval interval(const AgentModel* agent, const std::vector<double>& x, Offsets offsets = {},
+                    int level = kNewLevel) const;
   std::vector<double> probabilities(const AgentModel* agent, const std::vector<double>& x,
                                     Offsets offsets = {}) const;
   const std::vector<double>& weights(const AgentModel* agent) const;  // of outcomes
@@ -48,12 +52,14 @@ class RowPredictor {
  private:
   const LinearModel& channel(const AgentModel* agent, std::size_t c) const;
   std::vector<double> channels(const AgentModel* agent, const std::vector<double>& x) const;
+  double level_variance(const AgentModel* agent, const std::vector<double>& x, int level) const;
   // The mean, or the probabilities of classes, with the linear predictors integrated out.
   std::vector<double> mean(const AgentModel* agent, const std::vector<double>& x,
                            Offsets offsets) const;
   const Model& model_;
   std::shared_ptr<const Likelihood> likelihood_;
   std::unordered_map<std::string, const AgentModel*> agents_;
+  std::unordered_map<std::string, int> levels_;
   std::vector<double> mean_weights_;
 };
 
@@ -66,6 +72,8 @@ struct Predictions {
   std::int64_t unseen_rows = 0, filled = 0, blank = 0, new_texts = 0;
   std::string first_new_text = {};  // where the first of new_texts stands
   std::vector<std::string> unseen;  // agents the model does not know
+  std::int64_t unseen_level_rows = 0;
+  std::vector<std::string> unseen_levels;  // of a second factor
   // Against the target, where the data has it.
   std::int64_t scored = 0;
   double loss = 0, r2 = 0, accuracy = 0;  // loss: mean squared error, or log loss

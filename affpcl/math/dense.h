@@ -175,6 +175,9 @@ class Cholesky {
   void solve(std::span<double> b) const;    // b <- A^-1 b
   double log_determinant() const;
   Matrix upper() const;  // C'
+  // Rows from `first` on of A^-1, their entries from column `first` on: A^-1 is symmetric, and what
+  // comes before belongs to the rows before.
+  void inverse_rows(std::size_t first, MatrixSpan rows) const;
 
  private:
   struct Impl;

@@ -41,6 +41,15 @@ Matrix Cholesky::upper() const {
   transpose_of(U) = impl_->llt.matrixL();
   return U;
 }
+void Cholesky::inverse_rows(std::size_t first, MatrixSpan rows) const {
+  // The columns e_k, k >= first, of C C' X = I need the lower right corner of C alone.
+  const Eigen::Index corner = impl_->llt.rows() - index(first), count = index(rows.rows());
+  const auto C = impl_->llt.matrixLLT().bottomRightCorner(corner, corner);
+  ColMajor X = ColMajor::Identity(corner, count);
+  C.triangularView<Eigen::Lower>().solveInPlace(X);
+  C.transpose().triangularView<Eigen::Upper>().solveInPlace(X);
+  transpose_of(rows).bottomRows(corner) = X;
+}
 
 struct Ldlt::Impl {
   Eigen::LDLT<ColMajor> ldlt;

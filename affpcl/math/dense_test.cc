@@ -199,6 +199,13 @@ TEST(Dense, CholeskyOfAThreeByThree) {
   Vector c = multiply(A, Vector{1, -2, 3});
   cholesky.solve(c);
   expect_near(c, Vector{1, -2, 3}, 1e-11);
+  const Matrix whole = inverse(A);
+  Matrix last(2, 3);  // rows 1 and 2 of the inverse, from column 1 on
+  cholesky.inverse_rows(1, last);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(last(i, 0), 0);
+    for (std::size_t j = 1; j < 3; ++j) EXPECT_NEAR(last(i, j), whole(i + 1, j), 1e-12);
+  }
 }
 
 TEST(Dense, LdltOfAnIndefiniteMatrix) {

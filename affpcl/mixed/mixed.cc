@@ -272,6 +272,7 @@ class MixedFit final : public FoldFit {
 
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
   if (frame.encoding.generalised()) return generalised_.learn(frame, without, team);
+  if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;

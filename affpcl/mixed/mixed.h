@@ -7,6 +7,7 @@
 
 #include "affpcl/mixed/decomposition.h"
 #include "affpcl/mixed/glmm_solver.h"
+#include "affpcl/mixed/levels_solver.h"
 #include "affpcl/mixed/options.h"
 #include "affpcl/table/folds.h"
 
@@ -21,6 +22,7 @@ class MixedSolver final : public FoldedSolver {
   MixedOptions options_;
   std::vector<Variances> found_;  // in all rows, by channel
   GlmmSolver generalised_;        // instead, where the family is no linear model's
+  LevelSolver leveled_;           // instead, where there is a second factor
 };
 
 }  // namespace affpcl

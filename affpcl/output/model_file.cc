@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -53,6 +54,18 @@ Json family_json(const Model& model) {
     family["offset_scale"] = e.offset_scale == OffsetScale::kLink ? "link" : "response";
   }
   return family;
+}
+
+Json levels_json(const Model& model) {
+  const Encoding& e = model.encoding;
+  return {{"column", e.level_column()},
+          {"how", e.within.empty() ? "crossed" : "within"},
+          {"common", e.common},
+          {"variance", model.levels.variance},
+          {"log_likelihood", model.log_likelihood},
+          {"names", model.levels.names},
+          {"effects", model.levels.effect},
+          {"se", model.levels.se}};
 }
 
 Json reading_json(const ReadOptions& o) {
@@ -167,6 +180,28 @@ void read_family(const Reader& r, const Json& at, Model& model) {
     r.damaged("psi");
 }
 
+void read_levels(const Reader& r, const Json& at, Model& model) {
+  Encoding& e = model.encoding;
+  const auto how = r.get<std::string>(at, "how"), column = r.get<std::string>(at, "column");
+  if ((how != "within" && how != "crossed") || column.empty()) r.damaged("levels");
+  (how == "within" ? e.within : e.crossed) = column;
+  e.common = r.get<std::vector<std::string>>(at, "common");
+  model.levels.variance = r.get<double>(at, "variance");
+  model.log_likelihood = r.get<double>(at, "log_likelihood");
+  model.levels.names = r.get<std::vector<std::string>>(at, "names");
+  model.levels.effect = r.numbers(at, "effects", model.levels.names.size());
+  model.levels.se = r.numbers(at, "se", model.levels.names.size());
+}
+
+// The level that an agent lies within.
+void read_level(const Reader& r, const Json& at, const LevelModel& levels, AgentModel& agent) {
+  const auto level =
+      std::find(levels.names.begin(), levels.names.end(), r.get<std::string>(at, "level"));
+  if (level == levels.names.end()) r.damaged("level");
+  agent.level = static_cast<int>(level - levels.names.begin());
+  agent.level_cov = r.numbers(at, "level_cov", agent.channels[0].x.size());
+}
+
 Json whole_json(const std::string& text, const std::string& path) {
   try {
     return parse_json(text);
@@ -225,7 +260,7 @@ std::string model_json(const Model& model) {
                         {"pooled", c.pooled},
                         {"centre", to_json(c.centre, d)}});
   }
-  if (e.generalised())
+  if (e.generalised() || e.leveled())
     for (std::size_t c = 0; c < model.channels.size(); ++c)
       channels[c]["singular"] = model.channels[c].singular;
   for (const AgentModel& a : model.agents) {
@@ -237,6 +272,10 @@ std::string model_json(const Model& model) {
                       {"channels", std::move(own)},
                       {"alone", a.independent}});
     if (!a.weights.empty()) agents.back()["weights"] = a.weights;
+    if (a.level >= 0) {
+      agents.back()["level"] = model.levels.names[static_cast<std::size_t>(a.level)];
+      agents.back()["level_cov"] = a.level_cov;
+    }
   }
   Json all{
       {"format", kFormat},
@@ -268,6 +307,7 @@ std::string model_json(const Model& model) {
       {"agents", std::move(agents)}};
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
+  if (e.leveled()) all["levels"] = levels_json(model);
   return pretty(all);
 }
 
@@ -301,6 +341,7 @@ Model parse_model(const std::string& text, const std::string& path) {
   if (e.classes.size() == 1) r.damaged("classes");
   e.outcomes = r.get<std::vector<std::string>>(json, "outcomes");
   if (json.contains("family")) read_family(r, json["family"], model);
+  if (json.contains("levels")) read_levels(r, json["levels"], model);
   e.values = r.get<std::string>(json, "task") == "td";
   const std::string solver = r.get<std::string>(json, "solver");
   model.solver = solver == "stream" ? SolverKind::kStream : SolverKind::kExact;
@@ -384,6 +425,7 @@ Model parse_model(const std::string& text, const std::string& path) {
     if (agent.channels.size() != model.channels.size()) r.damaged("channels");
     agent.independent = r.get<std::vector<std::vector<double>>>(a, "alone");
     if (k > 0) agent.weights = r.numbers(a, "weights", k);
+    if (a.contains("level")) read_level(r, a, model.levels, agent);
     if (!names.insert(agent.name).second) r.damaged("name");
     model.agents.push_back(std::move(agent));
   }
@@ -409,6 +451,11 @@ std::string fit_summary_json(const FitResult& result) {
   Json spreads = Json::array();
   for (const ChannelModel& c : model.channels) spreads.push_back(to_text(c.covariance));
   if (model.solver == SolverKind::kExact) all["spread"] = std::move(spreads);
+  if (model.encoding.leveled())
+    all["levels"] = {{"column", model.encoding.level_column()},
+                     {"how", model.encoding.within.empty() ? "crossed" : "within"},
+                     {"count", model.levels.names.size()},
+                     {"sd", std::sqrt(model.levels.variance)}};
   if (!result.scored) {
     all["score"] = nullptr;
     all["agents"] = Json::array();

@@ -60,6 +60,16 @@ std::vector<double> all_gather(Processes& processes, std::span<const double> min
   return all;
 }
 
+std::vector<double> all_gather_lists(Processes& processes, std::span<const double> mine) {
+  const auto size = static_cast<double>(mine.size_bytes());
+  const std::vector<double> sizes = all_gather(processes, std::span(&size, 1));
+  const std::vector<std::size_t> counts(sizes.begin(), sizes.end());
+  std::vector<double> all(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) /
+                          sizeof(double));
+  processes.all_gather(std::as_bytes(mine), counts, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
 void all_to_all(Processes& processes, std::span<const double> mine,
                 std::span<const std::size_t> to, std::span<const std::size_t> from,
                 std::span<double> all) {

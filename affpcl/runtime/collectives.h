@@ -17,6 +17,8 @@ namespace affpcl {
 
 // The numbers of every rank, in the order of the ranks; every rank has as many.
 std::vector<double> all_gather(Processes& processes, std::span<const double> mine);
+// The same where ranks may have more or fewer.
+std::vector<double> all_gather_lists(Processes& processes, std::span<const double> mine);
 
 void all_to_all(Processes& processes, std::span<const double> mine,
                 std::span<const std::size_t> to, std::span<const std::size_t> from,

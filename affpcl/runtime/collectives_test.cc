@@ -28,6 +28,16 @@ TEST(Collectives, AllGatherKeepsTheOrderOfRanks) {
     });
 }
 
+TEST(Collectives, AllGatherListsTakesAsManyNumbersAsARankHas) {
+  for (int ranks : kRanks)
+    holds_on(ranks, [&](Processes& p) {
+      const std::vector<double> mine(static_cast<std::size_t>(p.rank()), 0.5 + p.rank());
+      std::vector<double> want;
+      for (int r = 0; r < ranks; ++r) want.insert(want.end(), static_cast<std::size_t>(r), 0.5 + r);
+      return all_gather_lists(p, mine) == want;
+    });
+}
+
 TEST(Collectives, BroadcastBringsNumbersAndSizesOfRankZero) {
   for (int ranks : kRanks)
     holds_on(ranks, [](Processes& p) {

@@ -17,6 +17,7 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/levels.h"
 
 namespace affpcl {
 namespace {
@@ -30,7 +31,7 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
 // Columns that belong to rows and are no features.
 std::vector<std::string> beside_features(const FrameOptions& o) {
   std::vector<std::string> names;
-  for (const std::string* name : {&o.row_weight, &o.trials})
+  for (const std::string* name : {&o.row_weight, &o.trials, &o.within, &o.crossed})
     if (!name->empty()) names.push_back(*name);
   for (const std::string& name : names_in(o.offset, "offset")) names.push_back(name);
   return names;
@@ -320,6 +321,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   encoding.outcomes = o.channels;
   encoding.row_weight = o.row_weight, encoding.trials = o.trials, encoding.offset = o.offset;
   encoding.offset_scale = o.offset_scale, encoding.common = o.common;
+  encoding.within = o.within, encoding.crossed = o.crossed;
+  refuse_levels(o);
   const auto check = [&](const std::string& name) {
     if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
   };
@@ -340,8 +343,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   for (const std::string& name : beside_features(o)) {
     check(name);
     if (has(predicted, name) || name == encoding.agent_column)
-      throw BadInput(fmt::format("column '{}' is {} and cannot be a weight, offset or number of "
-                                 "trials too",
+      throw BadInput(fmt::format("column '{}' is {} and cannot be a weight, offset, number of "
+                                 "trials or second factor too",
                                  name, has(predicted, name) ? "the target" : "the agent"));
   }
   for (const auto& [key, list] : {std::pair{"common", &o.common}, std::pair{"categorical", &o.categorical}})
@@ -378,6 +381,7 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
                             const Encoding& encoding) {
   TableOptions needed{.reading = o.reading};
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
+  if (encoding.leveled()) needed.text.push_back(encoding.level_column());
   for (const std::string& name : o.categorical)
     if (!has(outcomes(o), name) && name != encoding.agent_column) needed.text.push_back(name);
   if (o.features.empty() && o.exclude.empty()) return needed;

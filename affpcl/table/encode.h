@@ -84,11 +84,18 @@ struct Encoding {
   std::string offset;              // likewise; of several classes a list, one column for each
   OffsetScale offset_scale = OffsetScale::kLink;
   std::vector<std::string> common;  // columns without a random effect
+  // The column of a second factor with a random intercept, within which agents lie or which they
+  // cross; empty: none.
+  std::string within, crossed;
+  bool leveled() const { return !within.empty() || !crossed.empty(); }
+  const std::string& level_column() const { return within.empty() ? crossed : within; }
 
   std::size_t dim() const;                 // 1 (the intercept) and all widths
   std::vector<std::string> names() const;  // of the coefficients: intercept, age, colour=red
   // The model is a generalised linear mixed model, not the linear one with its closed forms.
-  bool generalised() const { return family != Family::kGaussian || !common.empty(); }
+  bool generalised() const {
+    return !leveled() && (family != Family::kGaussian || !common.empty());
+  }
   std::vector<std::string> offsets() const;  // the columns in `offset`
   // The target is a number with additive errors: it is standardised, and losses are squared errors.
   bool numeric() const {
@@ -122,6 +129,7 @@ struct FrameOptions {
   std::string row_weight = {}, trials = {}, offset = {};
   OffsetScale offset_scale = OffsetScale::kLink;
   std::vector<std::string> common = {};
+  std::string within = {}, crossed = {};  // the column of a second factor
   std::uint64_t seed = 1;
   ReadOptions reading = {};
   std::vector<std::string> categorical = {}, numeric = {};  // columns that are so, whatever they hold

@@ -33,6 +33,7 @@ void each_list(const Frame& frame, AgentModel& agent, Each each) {
     LinearModel& channel = agent.channels[c];
     each(channel.x, d), each(channel.se, d), each(agent.independent[c], d), each(channel.cov, cov);
   }
+  each(agent.level_cov, frame.encoding.within.empty() ? 0 : d);
 }
 
 // Gathers the models of all agents to rank 0.
@@ -44,6 +45,7 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
     AgentModel& a = model.agents[static_cast<std::size_t>(i)];
     numbers.insert(numbers.end(),
                    {static_cast<double>(a.rows), static_cast<double>(a.kind), a.widened});
+    numbers.push_back(a.level);
     for (const LinearModel& c : a.channels) numbers.push_back(c.s2);
     each_list(frame, a, [&](const std::vector<double>& v, std::size_t) {
       numbers.insert(numbers.end(), v.begin(), v.end());
@@ -57,6 +59,7 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
       a.rows = static_cast<std::size_t>(*at++);
       a.kind = static_cast<Kind>(*at++);
       a.widened = *at++;
+      a.level = static_cast<int>(*at++);
       a.channels.resize(frame.channels);
       for (LinearModel& c : a.channels) c.s2 = *at++;
       each_list(frame, a, [&](std::vector<double>& v, std::size_t size) {

@@ -13,6 +13,7 @@
 #include "affpcl/random/streams.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/levels.h"
 #include "affpcl/table/shared_tables.h"
 
 namespace affpcl {
@@ -90,8 +91,8 @@ class Delivery {
 
 // The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
-             const Encoding& e, RowAgents& agents, std::vector<char>& keep, std::size_t count,
-             Team& team) {
+             const Encoding& e, RowAgents& agents, RowAgents& levels, std::vector<char>& keep,
+             std::size_t count, Team& team) {
   Delivery delivery(keep, agents, count, team);
   for (Column* c : features)
     c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
@@ -102,6 +103,7 @@ void deliver(Tables& tables, const std::vector<Column*>& features, Target& targe
     if (!name->empty()) delivery(tables.find(*name)->numbers);
   for (const std::string& name : e.offsets()) delivery(tables.find(name)->numbers);
   delivery(agents.of_row);
+  if (e.leveled()) delivery(levels.of_row);
   tables.rows = delivery.rows();
   keep.assign(tables.rows, 1);
 }
@@ -349,6 +351,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   const Marked marked{keep, frame.notes, problems};
   RowAgents agents = encode_agents(tables, o, processes, encoding, marked);
   check_row_columns(tables, o, processes, encoding, marked);
+  RowAgents levels = encode_levels(tables, o, processes, encoding, marked);
   Target target = encode_target(tables, o, processes, encoding, marked);
   const std::vector<Column*> features = feature_columns(tables, o, processes, encoding, marked);
   strike_blanks(tables, features, o.missing, processes, marked);
@@ -361,8 +364,9 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
     encoding.reading.decimal_before = decimal;
 
   settle_agents(agents, keep, processes, frame);
+  frame.levels = settle_levels(levels, keep, processes);
   if (processes.count() > 1)
-    deliver(tables, features, target, encoding, agents, keep, frame.agents.size(), team);
+    deliver(tables, features, target, encoding, agents, levels, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
   arrange(rows, agents, target, o.seed, order, frame);
   frame.all_rows = sum(processes, frame.rows);
@@ -374,6 +378,9 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, team, frame);
+  for (std::size_t r : rows)
+    if (encoding.leveled()) frame.level.push_back(levels.of_row[r]);
+  check_levels(frame, processes);
   if (!o.weights.empty())
     on_all_ranks(processes, [&] {
       frame.theta =

@@ -46,6 +46,9 @@ struct Frame {
   std::vector<double> row_weight, trials;
   std::vector<double> offset;      // [predictors][rows], of a target that is not numeric
   std::vector<double> subtracted;  // of a numeric target: the offset, which Y lacks
+  // Of a second factor: its levels by name, and that of each row.
+  std::vector<std::string> levels;
+  std::vector<std::int32_t> level;
   std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
 
   double y(std::size_t channel, std::size_t row) const {  // in units of the target

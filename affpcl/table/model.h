@@ -50,6 +50,10 @@ struct AgentModel {
   std::vector<LinearModel> channels;             // the chosen model, by channel
   std::vector<std::vector<double>> independent;  // the independent baseline, by channel
   std::vector<double> weights;                   // of the outcomes, where it weighs them
+  // The level that the agent lies within (-1: none), and the covariance of its coefficients with
+  // that level's effect.
+  int level = -1;
+  std::vector<double> level_cov;
 };
 
 struct CovarianceTried {
@@ -64,7 +68,14 @@ struct ChannelModel {          // what all agents share
   LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
   std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
   bool converged = true;
-  bool singular = false;  // of a generalised model: some effect does not vary between agents
+  bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
+};
+
+// The random intercepts of a second factor, in units of the target.
+struct LevelModel {
+  double variance = 0;
+  std::vector<std::string> names;
+  std::vector<double> effect, se;
 };
 
 struct Model {
@@ -76,8 +87,9 @@ struct Model {
   // Of a generalised model: further parameters of its family (mixed/family.h), the log-likelihood
   // with random effects integrated out, and how many numbers were estimated.
   std::vector<double> psi;
-  double log_likelihood = 0;
+  double log_likelihood = 0;  // with a second factor: restricted
   std::size_t parameters = 0;
+  LevelModel levels;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
   std::string command, version;

@@ -162,6 +162,24 @@ class FitOptions:
     def offset_scale(self, arg: str, /) -> None: ...
 
     @property
+    def within(self) -> str:
+        """
+        the column of a second factor within whose levels agents lie, such as the schools of pupils: its levels get random intercepts
+        """
+
+    @within.setter
+    def within(self, arg: str, /) -> None: ...
+
+    @property
+    def crossed(self) -> str:
+        """
+        the same for a factor whose levels agents share, such as the students of lecturers
+        """
+
+    @crossed.setter
+    def crossed(self, arg: str, /) -> None: ...
+
+    @property
     def seed(self) -> int:
         """seed of the split into folds"""
 

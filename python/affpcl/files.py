@@ -57,8 +57,9 @@ def fit(paths: Paths, **options: Any) -> FileFit:
     """One model per agent from files, as `affpcl fit` makes them.
 
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, seed,
-    threads, score, solver, method, method_values (instead of --set), channels, weights (a file), time; of reading: sep,
-    decimal, encoding, na, skip, comment, categorical, numeric, levels. Parquet and Arrow files need pyarrow.
+    threads, score, solver, method, method_values (instead of --set), channels, weights (a file), time, within or
+    crossed (the column of a second factor); of reading: sep, decimal, encoding, na, skip, comment, categorical, numeric,
+    levels. Parquet and Arrow files need pyarrow.
     """
     os.environ.setdefault("AFFPCL_PYTHON", sys.executable)
     chosen = _core.FitOptions()

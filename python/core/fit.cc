@@ -135,10 +135,10 @@ Numbers each_row_to(std::size_t width, const Model& model, const Array& X, const
 }
 
 void write_number(const RowPredictor& rows, const EncodedRow& at, double* to) {
-  *to = rows.number(at.agent, at.x, at.offsets);
+  *to = rows.number(at.agent, at.x, at.offsets, at.level);
 }
 void write_interval(const RowPredictor& rows, const EncodedRow& at, double* to) {
-  const auto [y, half] = rows.interval(at.agent, at.x, at.offsets);
+  const auto [y, half] = rows.interval(at.agent, at.x, at.offsets, at.level);
   to[0] = y, to[1] = y - half, to[2] = y + half;
 }
 void write_classes(const RowPredictor& rows, const EncodedRow& at, double* to) {
