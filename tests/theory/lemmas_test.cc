@@ -558,5 +558,77 @@ TEST(TheoryNoise, LowRankFeaturesHaveNoBound) {
   }
 }
 
+// E|z - z_*|^2 of theta^c, x^c and x^0 before and after one round, over all joint states.
+struct Progress {
+  double theta, central, agent;
+};
+Progress distances(const Exact& e, const Iterates& at_hand) {
+  return {squared_norm(at_hand.thetac - e.thetac), squared_norm(at_hand.xc - e.xc),
+          squared_norm(at_hand.x[0] - e.x[0])};
+}
+std::pair<Progress, Progress> one_round(const FiniteSystem& sys, const Plan& plan) {
+  const Exact e(sys);
+  Progress before{}, after{};
+  each_joint_state(e, 1, [&](const std::vector<int>& states, double p) {
+    Game game(sys, states, plan.affpcl());
+    before = distances(e, game.now());
+    const Progress now = distances(e, game.end());
+    after.theta += p * now.theta, after.central += p * now.central, after.agent += p * now.agent;
+  });
+  return {before, after};
+}
+
+// The one-step progress of COE, CDL-1, CDL-2 and PCL (lem:objective-k-het, lem:central-1,
+// lem:central, lem:local with exact ratios), and lem:lyap for the three that are learnt at once. The
+// effective delta is that of the larger nu: with nu of A alone lem:eff-aff does not hold.
+TEST(TheoryLemma, OneStepProgress) {
+  Dice dice(66);
+  Ledger ledger;
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    Wild w{.agents = 2 + dice.below(3), .states = 2 + dice.below(2), .d = 1 + dice.below(2)};
+    w.k = w.d;
+    w.noise = dice.between(0.2, 0.9);
+    const FiniteSystem sys = wild_system(dice, w);
+    const Exact e(sys);
+    const Constants c(e);
+    const double n = e.n, s2 = c.sigma * c.sigma, G2 = c.G_A * c.G_A;
+    const double lb = smallest_symmetric(e.Phi0), lc = smallest_symmetric(e.A0),
+                 li = smallest_symmetric(e.Abar[0]);
+    if (lb <= 0 || lc <= 0 || li <= 0) continue;
+    const double delta = c.effective(0, std::max(c.nu, c.nu_Phi));
+    // The largest steps that all of them allow, times their lambda: one alpha_t.
+    const double alpha = std::min({lb * lb / 4, lc * lc / (8 * G2), li * li / (40 * G2)});
+    for (const auto central : {AffPcl::Central::kOwn, AffPcl::Central::kEstimated}) {
+      const Plan plan{.config = {.central = central},
+                      .agent = alpha / li, .central = alpha / lc, .objective = alpha / lb};
+      const double ab = plan.objective, ac = plan.central, ai = plan.agent;
+      const auto [z, next] = one_round(sys, plan);
+      const bool own = central == AffPcl::Central::kOwn;
+      ledger.expect_le("COE", next.theta, (1 - 1.5 * alpha) * z.theta + 2 * ab * ab * s2 / n);
+      if (own)
+        ledger.expect_le("CDL-1", next.central,
+                         (1 - 1.5 * alpha) * z.central + 2 * ac * ac * s2 / n);
+      else
+        ledger.expect_le("CDL-2", next.central,
+                         (1 - 1.5 * alpha) * z.central + 8 * ac / lc * z.theta +
+                             4 * ac * ac * s2 / n);
+      ledger.expect_le("PCL", next.agent,
+                       (1 - 1.5 * alpha) * z.agent + 64 * ai * ai * G2 * z.central +
+                           96 * ai * ai * z.theta + 144 * ai * ai * s2 * (1 / n + 2 * delta));
+      const double C1 = 2 * s2 / n, C2 = 4 * s2 / n, C3 = 144 * s2 * (1 / n + 2 * delta);
+      const double C21 = 8 / lc, C32 = 64 * ai * G2, C31 = 96 * ai;
+      const double w2 = 2 * C32 / li, w1 = 2 * (w2 * C21 / lc + C31 / li);
+      const auto lyapunov = [&](const Progress& p) {
+        return w1 * p.theta + w2 * p.central + p.agent;
+      };
+      ledger.expect_le("lem:lyap", lyapunov(next),
+                       (1 - alpha) * lyapunov(z) +
+                           alpha * alpha * (w1 * C1 / (lb * lb) + w2 * C2 / (lc * lc) +
+                                            C3 / (li * li)));
+    }
+  }
+  ledger.verify(20);
+}
+
 }  // namespace
 }  // namespace affpcl::testing
