@@ -173,5 +173,20 @@ TEST(StepRules, WorkWithoutPhi) {
   EXPECT_NEAR(agent_steps(s, 0, 1).front(), 2.0 / (40 * 4), 1e-15);
 }
 
+// theta -= alpha (100 theta - b) diverges from alpha = .02 on.
+TEST(StepRules, ACentralStepThatDivergesIsBounded) {
+  FiniteSystem f;
+  f.agents = 2, f.states = 1, f.d = 1, f.k = 1;
+  f.A = {1}, f.Phi = {100}, f.mu = {1, 1}, f.theta = {1, 2};
+  const Tabular large(f, Tabular::Coe::kResidual);
+  const StepSizes s = steps(spec_with("step_size = 0.05"), large);
+  EXPECT_NEAR(s.objective.at(0), 0.01, 1e-12);
+  EXPECT_EQ(s.central.at(0), 0.05);
+  EXPECT_EQ(agent_steps(s, 0, 2).front(), 0.05);
+  EXPECT_EQ(steps(spec_with("step_size = 0.015"), large).objective.at(0), 0.015);
+  const Spec stated = spec_with("step_size = 0.05\nstep_size_objective = 0.05");
+  EXPECT_EQ(steps(stated, large).objective.at(0), 0.05);
+}
+
 }  // namespace
 }  // namespace affpcl

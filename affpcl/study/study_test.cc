@@ -483,5 +483,23 @@ TEST(StudyResumed, GoesOnWithinAReplicate) {
   std::filesystem::remove_all(folder);
 }
 
+// theta^c is given a step with which it diverges: plain AffPCL does too, and the others are still
+// shown; guarded, the agents go on alone.
+TEST(Study, ADivergingMethodLeavesTheOthersTheirResults) {
+  const Study study = read_study(
+      "[problem]\nkind = \"gaussian\"\nagents = 4\n[run]\nsteps = 300\nreplicates = 3\n"
+      "step_size_objective = 10\n[[method]]\nkind = \"affpcl\"\n[[method]]\nkind = \"affpcl\"\n"
+      "name = \"guarded\"\nguard = \"full\"\n[[method]]\nkind = \"independent\"\n",
+      "test", {});
+  const SettingResult s = run_study(study, {1, nullptr, {}, ""}).settings.front();
+  EXPECT_EQ(s.diverged[0].second, 3);
+  EXPECT_EQ(s.diverged[1].second, 0);
+  EXPECT_EQ(s.used, 3);
+  EXPECT_TRUE(std::isnan(s.methods[0].mse.mean));
+  EXPECT_TRUE(s.methods[0].curves.empty());
+  EXPECT_NEAR(s.methods[1].vs_independent.mean, 1, 0.05);
+  EXPECT_EQ(s.methods[2].by_replicate.size(), 3u);
+}
+
 }  // namespace
 }  // namespace affpcl
