@@ -150,7 +150,7 @@ void AffPcl::update(const Block& block, Mean mean) const {
             rg = block.scratch().rows(x.rows), h = block.scratch().rows(x.rows);
   correction_.corrected(block, mean, rg);
   drift_.weigh(block, correction_.ratio());
-  Combination::Walk combination(combination_, block);
+  Combination::Walk combination(combination_, block, x);
   for (int k = 0; k < block.batch.steps; ++k) {
     direction(block, k, x, g);                               // g^i(x^i)
     drift_.follow(block, rg, correction_.own(block, k), h);  // h = rg^i - g^{c->i}

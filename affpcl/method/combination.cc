@@ -25,6 +25,7 @@ double excess(double expected, double total) {
 
 struct Combination::Sums {
   double eh[kLanes] = {}, hh[kLanes] = {};           // differences of successive e and h
+  double uphill[kLanes] = {};                        // <delta, g(y)>, both before the round
   double square[kLanes] = {}, carried[kLanes] = {};  // |delta|^2, and had there been no h
   double mean[kLanes] = {};                          // |hbar|^2
 };
@@ -48,13 +49,14 @@ void Combination::start(const Problem& problem, Agents agents) const {
   copy(agents[y_], agents[z_]);
 }
 
-Combination::Walk::Walk(const Combination& combination, const Block& block)
+Combination::Walk::Walk(const Combination& combination, const Block& block, In x)
     : c_(combination), block_(block) {
   if (!c_.on_) return;
   const int d = c_.y_.rows;
   Scratch& scratch = block.scratch();
   g_ = scratch.rows(d), own_ = scratch.rows(d), correction_ = scratch.rows(d);
-  alpha_ = scratch.rows(1);
+  alpha_ = scratch.rows(1), before_ = scratch.rows(d);
+  subtract(x, block.agents[c_.y_], before_);
   fill(own_, 0);
   fill(correction_, 0);
   fill(alpha_, 0);
@@ -74,7 +76,7 @@ void Combination::Walk::step(int k, In h) {
 void Combination::Walk::end(In x) {
   if (!c_.on_) return;
   Sums sums;
-  c_.take_in(block_, own_, correction_, alpha_, x, sums);
+  c_.take_in(*this, x, sums);
   c_.weigh(block_.agents, alpha_, sums);
   const In y = block_.agents[c_.y_];
   const Out z = block_.agents[c_.z_];
@@ -84,9 +86,9 @@ void Combination::Walk::end(In x) {
       z.row(r)[l] = w[l] > 0 ? y.row(r)[l] + w[l] * (x.at(r, l) - y.row(r)[l]) : y.row(r)[l];
 }
 
-void Combination::take_in(const Block& block, Out own, Out correction, In alpha, In x,
-                          Sums& sums) const {
-  const Agents agents = block.agents;
+void Combination::take_in(const Walk& walk, In x, Sums& sums) const {
+  const Agents agents = walk.block_.agents;
+  const Out own = walk.own_, correction = walk.correction_, alpha = walk.alpha_;
   const Out y = agents[y_], e = agents[e_], h = agents[h_], hbar = agents[hbar_];
   const double* count = agents[numbers_].row(kCount);
   double scale[kLanes], share[kLanes];
@@ -105,6 +107,7 @@ void Combination::take_in(const Block& block, Out own, Out correction, In alpha,
       h.row(r)[l] = h_now;
       sums.eh[l] += de * dh / 2;
       sums.hh[l] += dh * dh / 2;
+      sums.uphill[l] += walk.before_.row(r)[l] * g_now;
       sums.square[l] += delta * delta;
       sums.carried[l] += (delta - moved) * (delta - moved);
       sums.mean[l] += mean * mean;
@@ -122,8 +125,13 @@ void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
     m.row(kSquare)[l] = now;
     m.row(kShare)[l] = 0;
     if (t < 2) continue;
-    eh += newest_share(t - 1) * (sums.eh[l] - eh);
-    hh += newest_share(t - 1) * (sums.hh[l] - hh);
+    const double share = newest_share(t - 1), chance_of_means = squared_shares(t - 1);
+    double &eh2 = m.row(kEH2)[l], &uphill = m.row(kUphill)[l], &uphill2 = m.row(kUphill2)[l];
+    eh += share * (sums.eh[l] - eh);
+    eh2 += share * (sums.eh[l] * sums.eh[l] - eh2);
+    hh += share * (sums.hh[l] - hh);
+    uphill += share * (sums.uphill[l] - uphill);
+    uphill2 += share * (sums.uphill[l] * sums.uphill[l] - uphill2);
     const double step = alpha.p[l] * alpha.p[l] * hh,
                  rho = before > 0 ? std::min(1.0, sums.carried[l] / before) : 1;
     noise = rho * (t == 2 ? step : noise) + step;
@@ -140,7 +148,11 @@ void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
     double bias = excess(stein(d * (1 + relaxed)) * noise_mean, square_mean);
     if (averaged_) bias = std::max(bias, excess(stein(d) * hh * squared_shares(t), sums.mean[l]));
     const double limit = std::sqrt(1 - counted * excess(4 * noise, now));  // |z - y|^2 <= 4 c^2 N
-    m.row(kShare)[l] = std::clamp(-eh / hh * std::min(1 - counted * bias, limit), 0.0, 1.0);
+    const double chance_uphill = std::sqrt(chance_of_means * uphill2),
+                 z = chance_uphill > 0 ? uphill / chance_uphill : 0,
+                 c = -eh / hh * excess(chance_of_means * eh2, eh * eh);
+    m.row(kShare)[l] = std::clamp(
+        c * std::min(1 - counted * bias, limit) * std::clamp(2 - counted * z, 0.0, 1.0), 0.0, 1.0);
   }
 }
 

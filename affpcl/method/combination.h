@@ -14,7 +14,10 @@
 //
 //     w = c min(1, k N / |delta|^2),    k = 2 - 4 / (degrees of freedom), in [1, 1.5].
 //
-// This is James and Stein's estimator of the bias of x, shrunk to 0. Nothing travels. Averaged
+// This is James and Stein's estimator of the bias of x, shrunk to 0. Nothing travels. While y is
+// still far away a bias matters by its direction: <delta, g(y)> says without bias whether delta
+// leads uphill, and w goes to 0 where its mean is positive beyond chance. c is 0 where <e, h> is
+// the work of single rounds. Averaged
 // iterates hide less noise: there the mean of h is tested too. Rows that are drawn again and again
 // make the mean of h differ from 0 by chance; as much is not counted as bias.
 // docs/explain/guard.md has the theorem, docs/decisions/010 what it was compared with.
@@ -37,14 +40,16 @@ class Combination {
   // One block's way through a round.
   class Walk {
    public:
-    Walk(const Combination& combination, const Block& block);
+    Walk(const Combination& combination, const Block& block, In x);
     void step(int k, In h);  // a local step of y; x has stepped with this h too
     void end(In x);          // z from x and y
 
    private:
+    friend class Combination;
     const Combination& c_;
     const Block& block_;
-    Out g_, own_, correction_, alpha_;  // sums of -alpha g(y), -alpha h and alpha
+    Out g_, before_;                // before_: delta as the round found it
+    Out own_, correction_, alpha_;  // sums of -alpha g(y), -alpha h and alpha
   };
 
   In solution(Agents agents) const { return agents[z_]; }
@@ -54,9 +59,23 @@ class Combination {
   }
 
  private:
-  enum Row { kCount, kEH, kHH, kNoise, kNoiseMean, kSquare, kSquareMean, kLost, kShare, kRows };
+  enum Row {
+    kCount,
+    kEH,
+    kEH2,  // mean of squares of what kEH is the mean of
+    kHH,
+    kUphill,  // mean of <delta, g(y)>, and of its square
+    kUphill2,
+    kNoise,
+    kNoiseMean,
+    kSquare,
+    kSquareMean,
+    kLost,
+    kShare,
+    kRows
+  };
   struct Sums;  // of one round, lane by lane
-  void take_in(const Block& block, Out own, Out correction, In alpha, In x, Sums& sums) const;
+  void take_in(const Walk& walk, In x, Sums& sums) const;
   void weigh(Agents agents, In alpha, const Sums& sums) const;
 
   bool on_;

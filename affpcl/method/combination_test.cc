@@ -28,14 +28,15 @@ class Bench {
     for (int r = 0; r < 4; ++r) sample[static_cast<std::size_t>((1 + r) * kLanes)] = r == s ? 1 : 0;
     const Batch batch{.p = sample.data(), .state_rows = 1, .d = 4};
     const Block block{{problem_, steps_, at_++, 1, scratch_}, batch, agents_.block(0), {}};
-    const Out H = scratch_.rows(4), X = scratch_.rows(4);
+    const Out H = scratch_.rows(4), X = scratch_.rows(4), before = scratch_.rows(4);
+    for (int r = 0; r < 4; ++r) before.row(r)[0] = x_[static_cast<std::size_t>(r)];
     for (int r = 0; r < 4; ++r) {
       const auto R = static_cast<std::size_t>(r);
       H.row(r)[0] = h[R];
       x_[R] -= kStep * (x_[R] - (r == s ? 1 : 0) + h[R]);
       X.row(r)[0] = x_[R];
     }
-    Combination::Walk walk(combination_, block);
+    Combination::Walk walk(combination_, block, before);
     walk.step(0, H);
     walk.end(X);
     double square = 0;
