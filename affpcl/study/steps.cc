@@ -71,14 +71,14 @@ double mean_limit(const Problem& problem, int rows, double bound, double step, A
   return radius > 0 ? 2 / radius : 0;
 }
 
-// A central step that follows the agents' and with which the centre is sure to diverge becomes half
+// A constant central step that follows the agents' and with which the centre is sure to diverge becomes half
 // of the largest with which its mean does not. One that the spec states stays.
 void bound_central_steps(const Spec& spec, const Problem& problem, StepSizes& step) {
   const Means* means = problem.means();
-  if (means == nullptr) return;
+  if (means == nullptr || step.agent.schedule.kind != Schedule::Kind::kConstant) return;
   const auto bound = [](StepSizes::Module& module, double limit) {
-    const double first = module.at(0);
-    if (limit > 0 && first >= limit) module.factor *= limit / 2 / first;
+    const double step_size = module.at(0);
+    if (limit > 0 && step_size >= limit) module.factor *= limit / 2 / step_size;
   };
   if (!spec.step_size_central)
     bound(step.central,

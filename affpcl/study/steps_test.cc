@@ -60,9 +60,9 @@ TEST(StepRules, ModulesMayHaveTheirOwn) {
 }
 
 TEST(StepRules, AMethodMayHaveItsOwn) {
-  const StepSizes s = steps(spec_with("step_size = 0.03", "step_size = 0.5"), gaussian());
-  EXPECT_EQ(agent_steps(s, 0, 6).front(), 0.5);
-  EXPECT_EQ(s.central.at(0), 0.5);
+  const StepSizes s = steps(spec_with("step_size = 0.03", "step_size = 0.05"), gaussian());
+  EXPECT_EQ(agent_steps(s, 0, 6).front(), 0.05);
+  EXPECT_EQ(s.central.at(0), 0.05);
 }
 
 // alpha^i lambda^i = alpha^c lambda^c = alpha^b lambda^b = alpha_t.

@@ -298,7 +298,7 @@ def test_the_combination_never_leaves_the_ball_that_guard_md_proves():
         x = 0.9 * x - 0.1 * (noise + h)
         combination.round(x, combination.y - 0.1 * g, 0.1 * g, 0.1 * h, 0.1)
         moved = ((combination.z - combination.y) ** 2).sum(1)
-        c2N = combination.eh ** 2 / np.maximum(combination.hh, 1e-300) ** 2 * combination.N
+        c2N = combination.eh ** 2 / np.maximum(combination.hh, 1e-150) ** 2 * combination.N
         assert np.all(moved <= 4 * c2N * (1 + 1e-9) + 1e-300)
         farthest = max(farthest, moved.max())
     assert 0 < farthest < 10
