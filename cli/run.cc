@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "affpcl/output/results.h"
+#include "affpcl/output/study_headline.h"
 #include "affpcl/study/study.h"
 #include "cli/processes.h"
 #include "cli/terminal.h"
@@ -35,7 +36,10 @@ int run(Options o, const std::string& command_line) {
     if (folder) fmt::print("results in {}\n", o.out);
     if (o.report) fmt::print("page in {}\n", page);
   }
-  return result.complete ? kOk : kInterrupted;
+  if (!result.complete) return kInterrupted;
+  if (!all_diverged(result)) return kOk;
+  fmt::print(stderr, "affpcl: {}\n", headline(result));
+  return kFailed;
 }
 
 }  // namespace

@@ -47,10 +47,11 @@ std::string diverged_words(const SettingResult& s) {
   return text.empty() ? "" : fmt::format("  diverged and left out: {} replicates\n", text);
 }
 
-// How much of the correction's mean the guard takes off, on average over the agents of the alarm.
-double debiased(const MethodResult& m) {
-  const auto c = std::find(m.columns.begin(), m.columns.end(), "guard_debias");
-  if (c == m.columns.end()) return 0;
+// The weight of the collaborative iterate, on average over the agents of the alarm; below 0: there
+// is no guard.
+double guarded_share(const MethodResult& m) {
+  const auto c = std::find(m.columns.begin(), m.columns.end(), "guard_share");
+  if (c == m.columns.end()) return -1;
   double sum = 0;
   for (std::int64_t i : m.alarm.agents)
     sum += m.agents[static_cast<std::size_t>(i)]
@@ -67,11 +68,38 @@ std::string alarm_words(const SettingResult& s) {
                    "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to "
                    "{:.1f}): its density ratio\n  is wrong or not learnt yet; ",
                    m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
-    if (const double share = debiased(m); share > 0)
-      fmt::format_to(std::back_inserter(text), "the guard takes {:.0f} % of that mean off\n",
-                     100 * share);
+    if (const double share = guarded_share(m); share >= 0)
+      fmt::format_to(std::back_inserter(text),
+                     "the guard gives their collaborative iterates a weight of {:.2f}\n", share);
     else
       text += "their solutions are biased\n";
+  }
+  return text;
+}
+
+// Methods that the drift alarm could not test. It needs 100 rounds in the second halves of all
+// replicates together.
+std::string too_short_words(const SettingResult& s) {
+  std::string names;
+  for (const MethodResult& m : s.methods)
+    if (m.alarm.too_short && std::isfinite(m.mse.mean))
+      names += (names.empty() ? "" : ", ") + m.name;
+  return names.empty() ? "" : fmt::format("  too short for the drift alarm: {}\n", names);
+}
+
+// Guarded methods whose collaborative iterates have no weight at any agent, as when the centre
+// diverged.
+std::string alone_words(const SettingResult& s) {
+  std::string text;
+  for (const MethodResult& m : s.methods) {
+    const auto c = std::find(m.columns.begin(), m.columns.end(), "guard_share") - m.columns.begin();
+    const auto column = static_cast<std::size_t>(c);
+    if (column == m.columns.size() || !std::isfinite(m.mse.mean)) continue;
+    if (std::all_of(m.agents.begin(), m.agents.end(),
+                    [&](const AgentResult& a) { return a.columns[column] == 0; }))
+      text += fmt::format(
+          "  {}: the guard gave the collaborative iterates no weight; all agents learnt alone\n",
+          m.name);
   }
   return text;
 }
@@ -108,7 +136,7 @@ void unscored_table(const SettingResult& s, std::string& out) {
     }
     out += '\n';
   }
-  out += diverged_words(s) + alarm_words(s);
+  out += diverged_words(s) + alone_words(s) + alarm_words(s);
 }
 
 // What a table's rows show; a narrow terminal has no room for the intervals, a wide one for bars.
@@ -175,8 +203,7 @@ void long_table(const StudyResult& result, const Style& style, std::string& out)
     out += more + "\n";
     const MethodResult* b = best(s);
     for (const MethodResult& m : s.methods) out += method_row(m, &m == b, room, style) + "\n";
-    out += diverged_words(s);
-    out += alarm_words(s);
+    out += diverged_words(s) + alone_words(s) + alarm_words(s) + too_short_words(s);
     if (std::isfinite(b ? b->mse.mean : NAN) && b->mse.mean > 10 * b->mse.median)
       fmt::format_to(std::back_inserter(out),
                      "  a few replicates dominate the means here; by median the best has {}\n",

@@ -31,6 +31,12 @@ void add(double factor, const Matrix& A, Matrix& to) {
   for (std::size_t j = 0; j < to.all().size(); ++j) to.all()[j] += factor * A.all()[j];
 }
 
+double quadratic(const Matrix& L, std::span<const double> v) {  // v'L v
+  double sum = 0;
+  for (std::size_t r = 0; r < v.size(); ++r) sum += v[r] * dot(L.row(r), v);
+  return sum;
+}
+
 Matrix divided(Matrix A, double by) {
   for (double& a : A.all()) a /= by;
   return A;
@@ -88,13 +94,62 @@ class Measure {
     return out.agents[static_cast<std::size_t>(lanes.first + lane)];
   }
 
-  // bhat^c(s) = Phi(s) theta^c_*, or the mean objective where there is no Phi.
+  // bhat^c(s): Phi(s) theta^c_*, the mean per cell that a table of objectives tends to, or the mean
+  // of all objectives.
   void central_objective(Lanes lanes, In s, Out b) {
-    if (shape_.k > 0) {
+    const Facets facets = problem_.facets();
+    if (facets.form == ObjectiveForm::kTabular && !cells_.empty()) {
+      from_cells(*facets.table, lanes, s, b);
+    } else if (shape_.k > 0) {
       problem_.linear()->Phi(lanes, s, {truth_->thetac.data(), shape_.k, 1}, space_, b);
     } else {
       problem_.facets().known->known(lanes, s, space_, b);
     }
+  }
+  // The means of a table of objectives: every agent counts as often as it visits the cell.
+  void fill_cells(Out s, Out b) {
+    const Facets facets = problem_.facets();
+    if (facets.form != ObjectiveForm::kTabular || facets.table == nullptr) return;
+    const auto width = static_cast<std::size_t>(facets.table->width());
+    cells_.assign(static_cast<std::size_t>(facets.table->cells()) * (width + 1), 0.0);
+    Buffer space((width + 1) * kLanes);
+    const Out cell{space.data(), 1}, value{space.data() + kLanes, facets.table->width()};
+    for (int o = 0; o < finite_->outcomes(); ++o)
+      blocks([&](Lanes lanes) {
+        finite_->outcome(lanes, o, s);
+        problem_.objective(lanes, s, b);
+        facets.table->cell(lanes, s, cell);
+        facets.table->table_value(lanes, s, b, value);
+        for (int l = 0; l < lanes.count; ++l) {
+          if (cell.p[l] < 0) continue;
+          double* c = cells_.data() + static_cast<std::size_t>(cell.p[l]) * (width + 1);
+          const double p = finite_->probability(lanes.first + l, o);
+          for (std::size_t r = 0; r < width; ++r) c[r] += p * value.row(static_cast<int>(r))[l];
+          c[width] += p;
+        }
+      });
+  }
+  void from_cells(const ObjectiveTable& table, Lanes lanes, In s, Out b) const {
+    const auto width = static_cast<std::size_t>(table.width());
+    Buffer space((width + 1) * kLanes);
+    const Out cell{space.data(), 1}, value{space.data() + kLanes, table.width()};
+    table.cell(lanes, s, cell);
+    for (int l = 0; l < lanes.count; ++l) {
+      const double* c =
+          cells_.data() + static_cast<std::size_t>(std::max(cell.p[l], 0.0)) * (width + 1);
+      for (std::size_t r = 0; r < width; ++r)
+        value.row(static_cast<int>(r))[l] = c[width] > 0 ? c[r] / c[width] : 0;
+    }
+    table.table_lift(lanes, s, value, b);
+  }
+  // L of the agent in a lane; the unit matrix where Abar has none.
+  static Matrix metric(const std::vector<double>& Abar, int lane, std::size_t d) {
+    const Matrix L = error_metric({Abar.data() + static_cast<std::size_t>(lane) * d * d, d, d});
+    return L.rows() == d ? L : Matrix::identity(d);
+  }
+  // V, and why there is none: noise below the rounding of |G(s, x)|^2, to which `size` is equal.
+  static Score ratio(const Score& v, double alone, double size) {
+    return alone > 1e-24 * size ? v : none("learning alone has no noise at the solution");
   }
   std::vector<double> theta(std::int64_t agent) const {
     return problem_.linear() != nullptr ? problem_.linear()->theta(agent) : std::vector<double>{};
@@ -214,6 +269,7 @@ class Measure {
     Buffer state(static_cast<std::size_t>(state_rows_) * kLanes),
         space(static_cast<std::size_t>(2 * d) * kLanes);
     const Out s{state.data(), state_rows_}, y{space.data(), d}, b{space.data() + d * kLanes, d};
+    fill_cells(s, b);
 
     std::vector<double> mu0(static_cast<std::size_t>(S), 0.0);
     for (std::int64_t i = 0; i < n_; ++i)
@@ -235,6 +291,7 @@ class Measure {
 
     // g^i(s) at each agent's own solution.
     Matrix gi(static_cast<std::size_t>(n_ * S), dim);
+    std::vector<double> size(static_cast<std::size_t>(n_));
     for (int o = 0; o < S; ++o) {
       blocks([&](Lanes lanes) {
         finite_->outcome(lanes, o, s);
@@ -242,6 +299,7 @@ class Measure {
         problem_.objective(lanes, s, b);
         for (int l = 0; l < lanes.count; ++l)
           for (int r = 0; r < d; ++r)
+            size[static_cast<std::size_t>(lanes.first + l)] += std::pow(y.row(r)[l], 2),
             gi(static_cast<std::size_t>((lanes.first + l) * S + o), static_cast<std::size_t>(r)) =
                 y.row(r)[l] - b.row(r)[l];
       });
@@ -267,7 +325,8 @@ class Measure {
         a.nu = exact(nu_of(Dbar, Abar, l));
 
         // gtilde^i is a sum of independent terms, one per agent's sample, with mean 0 in all.
-        double alone = 0, together = 0;
+        const Matrix L = metric(Abar, l, dim);
+        double alone = 0, together = 0, noise = 0;
         for (std::int64_t j = 0; j < n_; ++j) {
           double square = 0;
           std::fill(average.begin(), average.end(), 0.0);
@@ -278,16 +337,16 @@ class Measure {
             for (std::size_t r = 0; r < dim; ++r) u[r] = rho[O] / n * gc(O, r);
             if (j == i) {
               const auto own = gi.row(static_cast<std::size_t>(i * S + o));
-              alone += p * squared_norm(own);
+              alone += p * quadratic(L, own);
+              noise += p * squared_norm(own);
               for (std::size_t r = 0; r < dim; ++r) u[r] += own[r] - gc(O, r);
             }
-            square += p * squared_norm(u);
+            square += p * quadratic(L, u);
             for (std::size_t r = 0; r < dim; ++r) average[r] += p * u[r];
           }
-          together += square - squared_norm(average);
+          together += square - quadratic(L, average);
         }
-        a.prediction = alone > 0 ? exact(together / alone)
-                                 : none("learning alone has no noise at the solution");
+        a.prediction = ratio(exact(together / alone), noise, size[static_cast<std::size_t>(i)]);
       }
     });
   }
@@ -299,6 +358,13 @@ class Measure {
     const auto N = static_cast<std::size_t>(n_);
     const Densities& densities = *problem_.densities();
     std::vector<std::vector<double>> alone(N), together(N), apart(N);
+    std::vector<double> noise(N), size(N);
+    std::vector<Matrix> L;
+    blocks([&](Lanes lanes) {
+      const std::vector<double> Abar = mean_matrices(problem_, lanes);
+      for (int l = 0; l < lanes.count; ++l) L.push_back(metric(Abar, l, dim));
+    });
+    Vector own(dim), all(dim);
     constexpr int kBatches = 10;
     std::vector<std::vector<Matrix>> D(N, std::vector<Matrix>(kBatches, Matrix(dim, dim)));
     Store states(state_rows_, n_), directions(d, n_);
@@ -333,13 +399,15 @@ class Measure {
         const std::vector<Matrix> A = matrices(lanes, s);
         for (int l = 0; l < lanes.count; ++l) {
           const auto i = static_cast<std::size_t>(lanes.first + l);
-          double own = 0, all = 0;
           for (int r = 0; r < d; ++r) {
-            own += std::pow(g.row(r)[l], 2);
-            all += std::pow(g.row(r)[l] + (rg.row(r)[l] - gc.row(r)[l]), 2);
+            const auto q = static_cast<std::size_t>(r);
+            own[q] = g.row(r)[l];
+            all[q] = g.row(r)[l] + (rg.row(r)[l] - gc.row(r)[l]);
+            size[i] += std::pow(b.row(r)[l], 2);
           }
-          alone[i].push_back(own);
-          together[i].push_back(all);
+          noise[i] += squared_norm(own);
+          alone[i].push_back(quadratic(L[i], own));
+          together[i].push_back(quadratic(L[i], all));
           apart[i].push_back(std::max(0.0, 1 - 1 / rho.p[l]));  // E_mu^i of it is TV(mu^i, mu^0)
           add(1, modulus(A[static_cast<std::size_t>(l)]),
               D[i][static_cast<std::size_t>(t * kBatches / R)]);
@@ -360,8 +428,8 @@ class Measure {
         }
         a.nu = {nu_of(Dbar, Abar, l), monte_carlo(each).se, ""};
         const Estimate v = ratio_of_means(together[i], alone[i]);
-        a.prediction = {v.mean, (v.hi - v.lo) / 2 / student_quantile((1 + kConfidence) / 2, R - 1),
-                        ""};
+        const double se = (v.hi - v.lo) / 2 / student_quantile((1 + kConfidence) / 2, R - 1);
+        a.prediction = ratio({v.mean, se, ""}, noise[i], size[i]);
       }
     });
   }
@@ -375,6 +443,7 @@ class Measure {
   const Truth* truth_;
   Store worlds_;
   Scratch space_;
+  std::vector<double> cells_;  // sums of the values of a table of objectives, and of their weights
   int state_rows_ = 0;
 };
 

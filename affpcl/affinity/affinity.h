@@ -23,7 +23,9 @@ struct AgentAffinity {
   Score lambda;      // of sym(Abar^i)
   Score kappa;       // sigma / lambda^i
   Score nu;          // |Dbar^i (Abar^i)^-1|
-  Score prediction;  // V^i = E|gtilde^i|^2 / E|g^i|^2 at (x^i_*, x^c_*, theta^c_*)
+  // V^i = E gtilde^i'L gtilde^i / E g^i'L g^i at (x^i_*, x^c_*, theta^c_*), Abar'L + L Abar = I:
+  // the ratio of errors that small constant steps leave
+  Score prediction;
 };
 
 struct Affinity {

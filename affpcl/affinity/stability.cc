@@ -56,7 +56,39 @@ double limit(MatrixView Abar, const Matrix& AA) {
   return lo;
 }
 
+// to += A'B A.
+void add_congruence(const Matrix& A, const Matrix& B, Matrix& to) {
+  const Matrix product = multiply(transposed(A), multiply(B, A));
+  for (std::size_t j = 0; j < to.all().size(); ++j) to.all()[j] += product.all()[j];
+}
+
 }  // namespace
+
+// With M = p + A and F = (p - A) M^-1, L = F'L F + 2 p M^-T M^-1: a geometric series, summed by
+// doubling (Smith 1968).
+Matrix error_metric(MatrixView Abar) {
+  const std::size_t d = Abar.rows();
+  const double p = norm(Abar.all()) / std::sqrt(static_cast<double>(d));
+  if (!(p > 0)) return {};
+  Matrix plus(d, d), minus(d, d);
+  for (std::size_t r = 0; r < d; ++r)
+    for (std::size_t c = 0; c < d; ++c)
+      plus(r, c) = (r == c ? p : 0) + Abar(r, c), minus(r, c) = (r == c ? p : 0) - Abar(r, c);
+  const Matrix inverse_plus = inverse(plus);
+  Matrix F = multiply(minus, inverse_plus), L(d, d), next(d, d);
+  add_congruence(inverse_plus, Matrix::identity(d), L);
+  for (double& x : L.all()) x *= 2 * p;
+  for (int step = 0; step < 60; ++step) {
+    next = L;
+    add_congruence(F, L, next);
+    L = next;
+    F = multiply(F, F);
+    const double left = norm(F.all());
+    if (!std::isfinite(left)) return {};
+    if (left < 1e-16) return L;
+  }
+  return {};
+}
 
 std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int draws) {
   const Shape shape = problem.shape();

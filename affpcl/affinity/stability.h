@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "affpcl/math/dense.h"
 #include "affpcl/problem/problem.h"
 
 namespace affpcl {
@@ -13,5 +14,9 @@ namespace affpcl {
 // The largest stable step of every agent. E[A (x) A] is a finite sum where the problem is finite,
 // otherwise a mean over `draws` samples. For at most 10 unknowns; needs means.
 std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int draws);
+
+// L with Abar'L + L Abar = I: the error of small constant steps whose noise has covariance S is
+// alpha tr(L S). Empty where a solution of x' = -Abar x does not go to 0.
+Matrix error_metric(MatrixView Abar);
 
 }  // namespace affpcl

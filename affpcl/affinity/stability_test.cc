@@ -43,5 +43,27 @@ TEST(Stability, MonteCarlo) {
   }
 }
 
+// Of a matrix that is not symmetric: both sides of the equation, and a diagonal one by hand.
+TEST(ErrorMetric, SolvesTheLyapunovEquation) {
+  Matrix A(3, 3);
+  const double numbers[] = {2, 1, 0, -3, 1, 0.5, 0.1, 0, 0.01};
+  std::copy(std::begin(numbers), std::end(numbers), A.all().begin());
+  const Matrix L = error_metric(A);
+  ASSERT_EQ(L.rows(), 3u);
+  const Matrix AL = multiply(transposed(A), L), LA = multiply(L, A);
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(AL(r, c) + LA(r, c), r == c ? 1 : 0, 1e-9);
+  Matrix D(2, 2);
+  D(0, 0) = 4, D(1, 1) = 0.001;
+  EXPECT_NEAR(error_metric(D)(0, 0), 1.0 / 8, 1e-12);
+  EXPECT_NEAR(error_metric(D)(1, 1), 500, 1e-6);
+}
+
+TEST(ErrorMetric, NoneWithoutStability) {
+  Matrix A(2, 2);
+  A(0, 0) = 1, A(1, 1) = -1;
+  EXPECT_EQ(error_metric(A).rows(), 0u);
+}
+
 }  // namespace
 }  // namespace affpcl

@@ -117,7 +117,11 @@ double normal_limit(double probability) {
 }
 
 double rank_correlation(std::span<const double> x, std::span<const double> y) {
-  const std::vector<double> rx = ranks(x), ry = ranks(y);
+  std::vector<double> known_x, known_y;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!std::isnan(x[i]) && !std::isnan(y[i])) known_x.push_back(x[i]), known_y.push_back(y[i]);
+  if (known_x.size() < 2) return kNone;
+  const std::vector<double> rx = ranks(known_x), ry = ranks(known_y);
   const double mx = mean(rx), my = mean(ry);
   return dot(rx, mx, ry, my) / std::sqrt(dot(rx, mx, rx, mx) * dot(ry, my, ry, my));
 }

@@ -118,6 +118,13 @@ TEST(RankCorrelation, SeesOnlyTheOrder) {
   EXPECT_DOUBLE_EQ(rank_correlation(Numbers{4, 3, 2, 1}, Numbers{1, 8, 9, 1000}), -1);
 }
 
+// Pairs with a value that is not known are left out; without two known pairs there is none.
+TEST(RankCorrelation, LeavesOutWhatIsNotKnown) {
+  const double none = std::nan("");
+  EXPECT_DOUBLE_EQ(rank_correlation(Numbers{1, none, 2, 3}, Numbers{3, 1, 2, 1}), -1);
+  EXPECT_TRUE(std::isnan(rank_correlation(Numbers{none, none, 1}, Numbers{1, 2, none})));
+}
+
 TEST(RankCorrelation, TiesShareTheirMeanRank) {
   // ranks 0 1.5 1.5 3 and 0 2 1 3
   EXPECT_DOUBLE_EQ(rank_correlation(Numbers{1, 2, 2, 3}, Numbers{1, 3, 2, 4}),

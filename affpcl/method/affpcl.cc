@@ -17,8 +17,9 @@ const Params<AffPcl::Config>& AffPcl::params() {
       {"correction", &Config::correction,
        "where the importance correction acts; client is for studies only"},
       {"guard", &Config::guard,
-       "against harm by the others: weight (how much of the correction is used), full (and "
-       "its mean taken off); none is the paper"},
+       "against harm by the others: returns a safe combination with the independent iterate; the "
+       "collaborative one has a weighted correction (weight) and its mean taken off (full); none is "
+       "the paper"},
   };
   return kParams;
 }
@@ -37,7 +38,8 @@ AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
     : config_(config),
       objective_(config.objective),
       correction_(config.correction, std::move(ratio)),
-      guard_(config.guard) {}
+      guard_(config.guard),
+      combination_(config.guard != Guard::Mode::kNone) {}
 
 void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   const int d = setup.problem.shape().d;
@@ -49,6 +51,7 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
   correction_.declare(setup, agent, centre, sum);
   drift_.declare(setup, agent);
   guard_.declare(setup, agent, centre, sum);
+  combination_.declare(setup, agent);
   if (!correction_.ratio().learns()) published_ = traffic_of_algorithm1(setup);
 }
 
@@ -113,7 +116,7 @@ void AffPcl::contribute(const Block& block, Message message) const {
     }
   }
   path.end();
-  correction_.end(block, block.agents[x_], message);
+  correction_.end(block, solution(block.agents, block.centre), message);
   guard_.contribute(block, message);
   if (config_.central == Central::kAverage) contribute_average(block, message);
 }
@@ -147,18 +150,22 @@ void AffPcl::update(const Block& block, Mean mean) const {
             rg = block.scratch().rows(x.rows), h = block.scratch().rows(x.rows);
   correction_.corrected(block, mean, rg);
   drift_.weigh(block, correction_.ratio());
+  Combination::Walk combination(combination_, block, x);
   for (int k = 0; k < block.batch.steps; ++k) {
     direction(block, k, x, g);                               // g^i(x^i)
     drift_.follow(block, rg, correction_.own(block, k), h);  // h = rg^i - g^{c->i}
     guard_.apply(block, k, g, h);
     descend(x, block.step_sizes(k), g, h);
+    combination.step(k, h);
   }
+  combination.end(x);
 }
 
-// The tallies of the drift monitor, then those of the guard.
+// The tallies of the drift monitor, then those of the guard and of the combination.
 std::vector<Tally> AffPcl::tallies() const {
   std::vector<Tally> all = DriftMonitor::tallies();
   for (Tally t : guard_.tallies()) all.push_back(t);
+  if (combination_.on()) all.push_back(Tally::kSum);
   return all;
 }
 
@@ -166,11 +173,14 @@ void AffPcl::report(Agents agents, Out rows) const {
   const auto monitored = static_cast<int>(DriftMonitor::tallies().size());
   drift_.report(agents, {rows.p, monitored, rows.lanes});
   guard_.report(agents, {rows.row(monitored), rows.rows - monitored, rows.lanes});
+  if (combination_.on())
+    copy(combination_.share(agents), {rows.row(rows.rows - 1), 1, rows.lanes});
 }
 
 std::vector<std::string> AffPcl::columns() const {
   std::vector<std::string> all = DriftMonitor::columns();
   for (const std::string& c : guard_.columns()) all.push_back(c);
+  if (combination_.on()) all.push_back("guard_share");
   return all;
 }
 
@@ -178,7 +188,11 @@ void AffPcl::conclude(std::span<const double> tallies, std::span<double> columns
   const std::size_t monitored = DriftMonitor::tallies().size(),
                     shown = DriftMonitor::columns().size();
   DriftMonitor::conclude(tallies.first(monitored), columns.first(shown));
-  if (columns.size() > shown) Guard::conclude(tallies.subspan(monitored), columns.subspan(shown));
+  if (!combination_.on()) return;
+  const auto guarded = tallies.subspan(monitored);
+  Guard::conclude(guarded.first(guarded.size() - 1),
+                  columns.subspan(shown, columns.size() - shown - 1));
+  columns.back() = guarded.back() / guarded[guarded.size() - 2];  // by the number of replicates
 }
 
 }  // namespace affpcl

@@ -15,9 +15,9 @@
 // taken at the agent's own sample. docs/explain/affpcl.md derives it.
 //
 // The parts: central_objective.h (bhat^c and COE), central_path.h (the centre's steps),
-// correction.h (rg^i and g^{c->i}, with rho of density/ratio.h), guard.h, drift_monitor.h. With a
-// period of K steps, x^c and theta^c stay fixed for the correction, rg^i is the mean over all nK
-// samples, and local step k uses g^{c->i} at its own sample k.
+// correction.h (rg^i and g^{c->i}, with rho of density/ratio.h), guard.h, combination.h,
+// drift_monitor.h. With a period of K steps, x^c and theta^c stay fixed for the correction, rg^i is
+// the mean over all nK samples, and local step k uses g^{c->i} at its own sample k.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,7 @@
 
 #include "affpcl/method/central_objective.h"
 #include "affpcl/method/central_path.h"
+#include "affpcl/method/combination.h"
 #include "affpcl/method/correction.h"
 #include "affpcl/method/drift_monitor.h"
 #include "affpcl/method/guard.h"
@@ -54,11 +55,14 @@ class AffPcl final : public Method {
   void start(const Problem& problem, const Key& key, Centre centre) const override;
   void start(const Problem& problem, Agents agents) const override {
     problem.start(agents.lanes, agents[x_]);
+    combination_.start(problem, agents);
   }
   void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void update(const Block& block, Mean mean) const override;
-  In solution(Agents agents, Centre) const override { return agents[x_]; }
+  In solution(Agents agents, Centre) const override {
+    return combination_.on() ? combination_.solution(agents) : agents[x_];
+  }
   In central_x(Centre centre) const override { return centre[xc_]; }
   In central_theta(Centre centre) const override {
     return objective_.theta().rows > 0 ? centre[objective_.theta()] : In{};
@@ -83,6 +87,7 @@ class AffPcl final : public Method {
   Field xc_;  // centre
   DriftMonitor drift_;
   Guard guard_;
+  Combination combination_;
   Traffic published_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kLooks = 4;  // rounds in which weights are looked at
 constexpr double kFewest = 100;     // below so many numbers no test is made
 constexpr double kTiny = 1e-290;
+constexpr double kRounding = 1e-13;  // of rg and g^{c->i}, relative: a smaller h is no drift
 constexpr int kTrajectorySpan = 32;
 
 }  // namespace
@@ -29,7 +30,7 @@ void DriftMonitor::declare(const Setup& setup, Layout& agent) {
 }
 
 void DriftMonitor::weigh(const Block& block, const Ratio& ratio) const {
-  if ((block.round.first / period_ + 1) % every_ != 0) return;
+  if (!looks(block)) return;
   const Out rho = block.scratch().rows(1), t = block.agents[tally_];
   ratio.own(block, block.batch.s(0, 0), rho);
   for (int l = 0; l < block.lanes().count; ++l) {
@@ -44,6 +45,12 @@ void DriftMonitor::follow(const Block& block, In rg, In gc, Out h) const {
   const Agents agents = block.agents;
   alignas(64) double along[kLanes], square[kLanes];
   difference(rg, gc, h, agents[h_], along, square);
+  if (looks(block)) {
+    double rg2[kLanes], gc2[kLanes], *size = agents[tally_].row(kSize);
+    dot(rg, rg, h.lanes, rg2);
+    dot(gc, gc, h.lanes, gc2);
+    for (int l = 0; l < h.lanes; ++l) size[l] = std::max(size[l], rg2[l] + gc2[l]);
+  }
   if (2 * block.round.first < steps_) return;
   const Out t = agents[tally_];
   double *sum_z = agents[part_].row(0), *steps = agents[part_].row(1);
@@ -66,7 +73,7 @@ void DriftMonitor::follow(const Block& block, In rg, In gc, Out h) const {
 
 std::vector<Tally> DriftMonitor::tallies() {
   std::vector<Tally> all(kRows, Tally::kSum);
-  all[kLargest] = Tally::kLargest;
+  all[kLargest] = all[kSize] = Tally::kLargest;
   return all;
 }
 
@@ -79,7 +86,10 @@ void DriftMonitor::conclude(std::span<const double> t, std::span<double> columns
   columns[1] = t[kLargest];
   columns[2] = t[kOutside] / t[kWeights];
   columns[3] = t[kS1] / t[kCount];
-  columns[4] = t[kCount] < kFewest ? std::nan("") : skewed_t(t[kCount], t[kS1], t[kS2], t[kS3]);
+  const bool rounding = !(std::abs(t[kS1]) > kRounding * std::sqrt(t[kSize]) * t[kCount]);
+  columns[4] = t[kCount] < kFewest ? std::nan("")
+               : rounding          ? 0
+                                   : skewed_t(t[kCount], t[kS1], t[kS2], t[kS3]);
 }
 
 }  // namespace affpcl

@@ -5,7 +5,8 @@
 //            second half of the run these numbers are a martingale under a right ratio and have a
 //            positive mean under a wrong one. Their first three moments make a t statistic,
 //            corrected for skewness (Hall 1992). Samples of one trajectory depend on each other;
-//            there the numbers are means over 32 steps.
+//            there the numbers are means over 32 steps. An h of the size of the rounding of its
+//            two parts is no evidence. From 100 numbers on there is a test.
 //   weights  rho^i at the agent's own sample, in a few rounds of the run. For E_mu0[rho^2] =
 //            E_mu^i[rho], one over their mean is the effective share of all agents' samples.
 #pragma once
@@ -33,7 +34,10 @@ class DriftMonitor {
   static void conclude(std::span<const double> tallies, std::span<double> columns);
 
  private:
-  enum Row { kWeights, kWeightSum, kOutside, kLargest, kCount, kS1, kS2, kS3, kRows };
+  enum Row { kWeights, kWeightSum, kOutside, kLargest, kCount, kS1, kS2, kS3, kSize, kRows };
+  bool looks(const Block& block) const {  // one of a few rounds of the run
+    return (block.round.first / period_ + 1) % every_ == 0;
+  }
 
   double n_ = 1;
   std::int64_t steps_ = 0, every_ = 1;

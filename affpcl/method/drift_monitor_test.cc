@@ -60,6 +60,7 @@ TEST(DriftMonitor, MakesNoTestOfFewRounds) {
   const MethodResult m = affpcl(run(kGaussian, "steps = 100\nreplicates = 1", "none", 1));
   EXPECT_TRUE(m.alarm.agents.empty());
   EXPECT_TRUE(std::isnan(column(m, 3, "drift_z")));
+  EXPECT_TRUE(m.alarm.too_short);
 }
 
 TEST(DriftMonitor, NothingDriftsWithOneAgent) {
@@ -96,6 +97,14 @@ TEST(DriftMonitor, CountsWhatAlgorithmOneWouldSend) {
   EXPECT_EQ(exact.published.up, 5 + 5 + 5 + 5);
   EXPECT_EQ(exact.published.down, 15);
   EXPECT_EQ(affpcl(run(kTabular, "steps = 1", "counts", 1)).published.up, 0);
+}
+
+// One state: the correction is 0 but for rounding, whose sign is the same in every round.
+TEST(DriftMonitor, IsSilentOnRounding) {
+  const std::string alike = "kind = \"tabular\"\nagents = 7\nstates = 1\ndelta_env = 0";
+  const MethodResult m = affpcl(run(alike, kLong, "exact", 1));
+  EXPECT_TRUE(m.alarm.agents.empty()) << m.alarm.largest;
+  EXPECT_FALSE(m.alarm.too_short);
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   tolerance_ = 1 + 3.2 * std::sqrt(2 / (static_cast<double>(shape.agents) * shape.d));
   hbar_ = agent.add("guard_h", shape.d);
   means_ = agent.add("guard", kRows);
-  if (mode_ != Mode::kFull) return;
+  const Recorded* recorded = setup.problem.facets().recorded;
+  debias_ = mode_ == Mode::kFull && (recorded == nullptr || recorded->rows_drawn_again(0) == 0);
+  if (!debias_) return;
   pool_ = centre.add("guard_pool", 1);
   sum_ = sum.add("guard", 2);
 }
@@ -39,14 +41,14 @@ void Guard::evidence(std::int64_t steps, Agents agents, double* square, double* 
 }
 
 void Guard::contribute(const Block& block, Message message) const {
-  if (mode_ != Mode::kFull) return;
+  if (!debias_) return;
   const Out numbers = block.scratch().rows(2);
   evidence(block.round.first, block.agents, numbers.row(0), numbers.row(1));
   message.add(sum_, numbers);
 }
 
 void Guard::centre(Mean mean, Centre centre) const {
-  if (mode_ != Mode::kFull) return;
+  if (!debias_) return;
   centre.mutate(pool_)[0] = std::max(0.0, mean[sum_].p[0] - tolerance_ * mean[sum_].p[1]);
 }
 
@@ -59,7 +61,7 @@ void Guard::apply(const Block& block, int k, In g, Out h) const {
   double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias);
   double square[kLanes], variance[kLanes];
   std::fill_n(s, lanes, 0.0);
-  if (mode_ == Mode::kFull) {
+  if (debias_) {
     evidence(step, agents, square, variance);
     const double B2 = block.centre[pool_].p[0];
     if (B2 > 0)

@@ -1,4 +1,4 @@
-// Guards an agent against being harmed by the others. AffPCL steps along g + h with the correction
+// The collaborative iterate of a guarded agent. AffPCL steps along g + h with the correction
 // h = rg^i - g^{c->i}; guarded, an agent steps along
 //
 //     g + c (h - s hbar)
@@ -47,6 +47,8 @@ class Guard {
   void evidence(std::int64_t steps, Agents agents, double* square, double* variance) const;
 
   Mode mode_;
+  // Mode full. Not on rows that are drawn again: there the mean of h is not 0 by chance.
+  bool debias_ = false;
   double tolerance_ = 1;  // 1 + 3.2 sqrt(2/(n d))
   Field hbar_;            // agent: the mean of h
   Field means_;           // agent: the means of <g, h> and <h, h>; c and s as they were last

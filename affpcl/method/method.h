@@ -30,6 +30,7 @@ struct Setup {
   int batch;   // samples per local step
   int last;    // samples of a period's last step, at most `batch`
   std::int64_t steps = 0;  // local steps of the whole run
+  bool averaged = false;   // an average of the solutions is scored, not the last one
 };
 
 // How a number that every agent ends a run with combines over replicates.

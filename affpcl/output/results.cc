@@ -148,7 +148,9 @@ std::string summary_json(const Study& study, const StudyResult& result,
            {"by_replicate", m.by_replicate},
            {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
            {"errors", std::move(errors)},
-           {"alarm", watched ? Json{{"agents", m.alarm.agents}, {"largest", m.alarm.largest}}
+           {"alarm", watched ? Json{{"agents", m.alarm.agents},
+                                  {"largest", m.alarm.largest},
+                                  {"too_short", m.alarm.too_short}}
                              : Json(nullptr)},
            {"agents", placeholder(texts.size())},
            {"comm", std::move(comm)},

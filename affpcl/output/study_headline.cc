@@ -96,6 +96,23 @@ std::string alone_words(const MethodResult& m) {
       m.name);
 }
 
+std::int64_t times_diverged(const SettingResult& s, const MethodResult& m) {
+  for (const auto& [name, count] : s.diverged)
+    if (name == m.name) return count;
+  return 0;
+}
+
+// The method of the headline diverged; which of the others did not.
+std::string diverged_text(const SettingResult& s, const MethodResult& m) {
+  std::string others;
+  for (const MethodResult& o : s.methods)
+    if (std::isfinite(o.mse.mean))
+      others += fmt::format("{}{} has an error of {}", others.empty() ? "" : ", ", o.name,
+                            with_interval(o.mse));
+  return fmt::format("{} diverged in {} of {} replicates; {}", m.name, times_diverged(s, m),
+                     s.replicates, others);
+}
+
 std::string left_out(const SettingResult& s) {
   return s.used == s.replicates ? ""
                                 : fmt::format("; {} of {} replicates diverged and are left out",
@@ -118,6 +135,9 @@ std::string sweep_words(const StudyResult& result) {
     gained += h.gained;
     lost += h.lost;
   }
+  if (all_diverged(result))
+    return fmt::format("all replicates of all {} settings diverged: there is nothing to compare",
+                       result.settings.size());
   if (known == 0)
     return fmt::format("{} settings; learning alone is not among the methods, so no gain is known",
                        result.settings.size());
@@ -151,6 +171,9 @@ Headline headline(const SettingResult& s) {
   h.method = m->name;
   if (s.used == 0) {
     h.text = fmt::format("all {} replicates diverged: there is nothing to compare", s.replicates);
+  } else if (!std::isfinite(m->mse.mean) && times_diverged(s, *m) > 0) {
+    h.text = diverged_text(s, *m);
+    return h;
   } else if (!std::isfinite(m->mse.mean)) {
     h.text = "the truth is not known here, so there are no errors to compare";
   } else if (alone == nullptr || alone == m) {
@@ -165,6 +188,12 @@ Headline headline(const SettingResult& s) {
   }
   if (s.used > 0) h.text += left_out(s);
   return h;
+}
+
+bool all_diverged(const StudyResult& result) {
+  return !result.settings.empty() &&
+         std::all_of(result.settings.begin(), result.settings.end(),
+                     [](const SettingResult& s) { return s.replicates > 0 && s.used == 0; });
 }
 
 std::string headline(const StudyResult& result) {

@@ -26,6 +26,9 @@ Headline headline(const SettingResult& setting);
 // Of all settings together; of one setting its own.
 std::string headline(const StudyResult& result);
 
+// Every method diverged in every replicate: there is no result.
+bool all_diverged(const StudyResult& result);
+
 // "problem.delta_env = problem.delta_obj = 0.3": where in the sweep a setting is.
 std::string setting_title(const SettingResult& setting);
 

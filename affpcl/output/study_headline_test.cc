@@ -139,5 +139,26 @@ TEST(Headline, OfASweepNamesTheBestAndTheWorstSetting) {
   EXPECT_EQ(headline(r).find("interrupted"), 0u);
 }
 
+TEST(Headline, SaysThatTheMethodDivergedAndWhatTheOthersDid) {
+  SettingResult s = setting();
+  s.methods[1].mse = kNone;
+  s.methods[1].vs_independent = kNone;
+  s.diverged = {{"fedavg", 0}, {"ours", 10}, {"alone", 0}};
+  EXPECT_EQ(headline(s).text,
+            "ours diverged in 10 of 10 replicates; fedavg has an error of 9 [4.5, 18], alone has an "
+            "error of 1 [0.5, 2]");
+}
+
+TEST(Headline, AllDivergedOnlyWhereNothingIsLeft) {
+  StudyResult all;
+  EXPECT_FALSE(all_diverged(all));
+  all.settings = {setting(), setting()};
+  all.settings[0].used = 0;
+  EXPECT_FALSE(all_diverged(all));
+  all.settings[1].used = 0;
+  EXPECT_TRUE(all_diverged(all));
+  EXPECT_NE(headline(all).find("all replicates of all 2 settings diverged"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace affpcl

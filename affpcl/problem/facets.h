@@ -164,6 +164,8 @@ class Recorded {
   virtual std::int64_t most_samples() const = 0;  // of any agent
   virtual bool present(std::int64_t agent, std::int64_t sample) const = 0;
   virtual std::int64_t count_present(std::int64_t sample) const = 0;
+  // The number of an agent's rows where they are drawn with replacement; 0: each is drawn once.
+  virtual std::int64_t rows_drawn_again(std::int64_t agent) const { return (void)agent, 0; }
 };
 
 // Errors that are not the squared distance to the truth, or beside it. Needs a truth.

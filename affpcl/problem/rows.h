@@ -48,6 +48,9 @@ class Rows final : public Transitions,
   std::int64_t most_samples() const override;
   bool present(std::int64_t agent, std::int64_t sample) const override;
   std::int64_t count_present(std::int64_t sample) const override;
+  std::int64_t rows_drawn_again(std::int64_t agent) const override {
+    return order_ == Order::kRandom ? rows(agent) : 0;
+  }
   void draw(const Draw& draw, Agents world, Out s) const override;
   void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
   Facets facets() const override;

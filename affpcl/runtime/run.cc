@@ -72,8 +72,9 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     m.plan = std::move(plan);
     const Method& method = *m.plan.method;
     m.plan.method->declare(
-        {problem_, m.plan.step, m.plan.period, m.plan.batch, m.plan.last, options_.steps}, m.agent,
-        m.centre, m.sum);
+        {problem_, m.plan.step, m.plan.period, m.plan.batch, m.plan.last, options_.steps,
+         options_.iterate != RunOptions::Iterate::kLast},
+        m.agent, m.centre, m.sum);
     m.agents = store(m.agent.rows());
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));

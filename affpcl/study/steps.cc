@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/math/dense.h"
 #include "affpcl/problem/problem.h"
 #include "affpcl/study/spec.h"
 
@@ -40,9 +41,56 @@ double least_t0(double factor, double lambda, double bound) {
   return std::max(1.0, std::ceil(4 * factor * bound / lambda - 1));
 }
 
-}  // namespace
+// The largest step with which z -= step (M z - v) does not diverge, for the mean M of all agents'
+// maps; apply(lanes, z, Mz) gives theirs, up to a constant. 0: it was not computed, for `bound` on
+// |M| already makes `step` safe, or it is too much work.
+template <class Apply>
+double mean_limit(const Problem& problem, int rows, double bound, double step, Apply apply) {
+  constexpr std::int64_t kMostWork = 1'000'000;
+  const std::int64_t n = problem.shape().agents;
+  if (rows == 0 || (bound > 0 && step * bound < 2) || n * rows * rows > kMostWork) return 0;
+  const auto k = static_cast<std::size_t>(rows);
+  Matrix M(k, k);
+  Buffer space(2 * k * kLanes);
+  const Out at_zero{space.data(), rows}, at_unit{space.data() + k * kLanes, rows};
+  std::vector<double> z(k);
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    apply(lanes, In{z.data(), rows, 1}, at_zero);
+    for (std::size_t c = 0; c < k; ++c) {
+      z[c] = 1;
+      apply(lanes, In{z.data(), rows, 1}, at_unit);
+      z[c] = 0;
+      for (int r = 0; r < rows; ++r)
+        for (int l = 0; l < lanes.count; ++l)
+          M(static_cast<std::size_t>(r), c) +=
+              (at_unit.row(r)[l] - at_zero.row(r)[l]) / static_cast<double>(n);
+    }
+  }
+  const double radius = spectral_radius(M);
+  return radius > 0 ? 2 / radius : 0;
+}
 
-StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& problem) {
+// A constant central step that follows the agents' and with which the centre is sure to diverge becomes half
+// of the largest with which its mean does not. One that the spec states stays.
+void bound_central_steps(const Spec& spec, const Problem& problem, StepSizes& step) {
+  const Means* means = problem.means();
+  if (means == nullptr || step.agent.schedule.kind != Schedule::Kind::kConstant) return;
+  const auto bound = [](StepSizes::Module& module, double limit) {
+    const double step_size = module.at(0);
+    if (limit > 0 && step_size >= limit) module.factor *= limit / 2 / step_size;
+  };
+  if (!spec.step_size_central)
+    bound(step.central,
+          mean_limit(problem, problem.shape().d, means->G_A(), step.central.at(0),
+                     [&](Lanes lanes, In z, Out to) { means->mean_apply(lanes, z, to); }));
+  if (!spec.step_size_objective)
+    bound(step.objective,
+          mean_limit(problem, problem.shape().k, means->G_Phi(), step.objective.at(0),
+                     [&](Lanes lanes, In z, Out to) { means->mean_coe(lanes, z, to); }));
+}
+
+StepSizes requested_steps(const Spec& spec, const MethodSpec& method, const Problem& problem) {
   const StepRule main = method.step_size.value_or(spec.step_size);
   const StepRule central = spec.step_size_central.value_or(main);
   const StepRule objective = spec.step_size_objective.value_or(main);
@@ -105,6 +153,14 @@ StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& 
       step.objective.schedule.t0 = spec.step_size_objective ? objective_t0 : common;
   }
   step.ratio.schedule.t0 = ratio.t0 > 0 ? ratio.t0 : std::max(1.0, step.agent.schedule.t0);
+  return step;
+}
+
+}  // namespace
+
+StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& problem) {
+  StepSizes step = requested_steps(spec, method, problem);
+  if (method.kind == "affpcl") bound_central_steps(spec, problem, step);
   return step;
 }
 

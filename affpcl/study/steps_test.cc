@@ -60,9 +60,9 @@ TEST(StepRules, ModulesMayHaveTheirOwn) {
 }
 
 TEST(StepRules, AMethodMayHaveItsOwn) {
-  const StepSizes s = steps(spec_with("step_size = 0.03", "step_size = 0.5"), gaussian());
-  EXPECT_EQ(agent_steps(s, 0, 6).front(), 0.5);
-  EXPECT_EQ(s.central.at(0), 0.5);
+  const StepSizes s = steps(spec_with("step_size = 0.03", "step_size = 0.05"), gaussian());
+  EXPECT_EQ(agent_steps(s, 0, 6).front(), 0.05);
+  EXPECT_EQ(s.central.at(0), 0.05);
 }
 
 // alpha^i lambda^i = alpha^c lambda^c = alpha^b lambda^b = alpha_t.
@@ -171,6 +171,21 @@ TEST(StepRules, WorkWithoutPhi) {
   const StepSizes s = steps(spec_with("step_size = {schedule = \"diminishing\"}"), plain);
   EXPECT_EQ(s.agent.schedule.t0, 4 * 40 * 4.0 / (2 * 2) - 1);  // 40 G^2 / lambda^2 = 40
   EXPECT_NEAR(agent_steps(s, 0, 1).front(), 2.0 / (40 * 4), 1e-15);
+}
+
+// theta -= alpha (100 theta - b) diverges from alpha = .02 on.
+TEST(StepRules, ACentralStepThatDivergesIsBounded) {
+  FiniteSystem f;
+  f.agents = 2, f.states = 1, f.d = 1, f.k = 1;
+  f.A = {1}, f.Phi = {100}, f.mu = {1, 1}, f.theta = {1, 2};
+  const Tabular large(f, Tabular::Coe::kResidual);
+  const StepSizes s = steps(spec_with("step_size = 0.05"), large);
+  EXPECT_NEAR(s.objective.at(0), 0.01, 1e-12);
+  EXPECT_EQ(s.central.at(0), 0.05);
+  EXPECT_EQ(agent_steps(s, 0, 2).front(), 0.05);
+  EXPECT_EQ(steps(spec_with("step_size = 0.015"), large).objective.at(0), 0.015);
+  const Spec stated = spec_with("step_size = 0.05\nstep_size_objective = 0.05");
+  EXPECT_EQ(steps(stated, large).objective.at(0), 0.05);
 }
 
 }  // namespace

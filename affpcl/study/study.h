@@ -38,6 +38,7 @@ struct ErrorResult {  // another measure of error that the problem has
 struct Alarm {
   std::vector<std::int64_t> agents;
   double largest = 0;  // drift_z
+  bool too_short = false;  // too few rounds and replicates for a test
 };
 
 struct MethodResult {
@@ -60,7 +61,9 @@ struct MethodResult {
 struct SettingResult {
   std::vector<std::pair<std::string, Value>> at;
   std::int64_t replicates = 0;        // that were run
-  std::int64_t used = 0;              // of them, those in which no method diverged
+  // Of them, those in which no method diverged; where there is none, those in which no method that
+  // still has results did.
+  std::int64_t used = 0;
   std::vector<std::int64_t> numbers;  // of those used
   std::vector<double> distance;       // |x^i_* - x^c_*| by agent, mean over replicates; if known
   std::vector<std::pair<std::string, std::int64_t>> diverged;  // replicates, by method

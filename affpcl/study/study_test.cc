@@ -256,15 +256,16 @@ TEST(StudyDivergence, ReplicatesInWhichAnyMethodDivergedAreLeftOutOfEveryMean) {
   expect_same(setting.methods[0].vs_independent, ratio_of_means(clean, clean_alone));
 }
 
-TEST(StudyDivergence, WhereAllDivergedThereIsNoMeanAndNoNaNInTheFiles) {
+TEST(StudyDivergence, AMethodThatAlwaysDivergesHasNoMeanAndNoNaNInTheFiles) {
   const Study s = study({"method.independent.step_size=5"});
   const StudyResult r = run(s);
   const SettingResult& setting = r.settings.front();
-  EXPECT_EQ(setting.used, 0);
+  EXPECT_EQ(setting.used, 5);
   EXPECT_EQ(setting.diverged[1].second, 5);
   EXPECT_EQ(setting.diverged[0].second, 0);
   const Json j = parse_json(summary_json(s, r, ""));
-  EXPECT_TRUE(j["settings"][0]["methods"][0]["mse"]["mean"].is_null());
+  EXPECT_TRUE(j["settings"][0]["methods"][0]["mse"]["mean"].is_number());
+  EXPECT_TRUE(j["settings"][0]["methods"][1]["mse"]["mean"].is_null());
   EXPECT_TRUE(j["settings"][0]["methods"][0]["vs_independent"].is_null());
   EXPECT_EQ(curves_csv(r).find("nan"), std::string::npos);
   EXPECT_EQ(agents_csv(r).find("nan"), std::string::npos);
@@ -481,6 +482,24 @@ TEST(StudyResumed, GoesOnWithinAReplicate) {
   EXPECT_NEAR(shares.back(), 1, 1e-12);
   EXPECT_EQ(core(s, r), core(s, run(s)));
   std::filesystem::remove_all(folder);
+}
+
+// theta^c is given a step with which it diverges: plain AffPCL does too, and the others are still
+// shown; guarded, the agents go on alone.
+TEST(Study, ADivergingMethodLeavesTheOthersTheirResults) {
+  const Study study = read_study(
+      "[problem]\nkind = \"gaussian\"\nagents = 4\n[run]\nsteps = 300\nreplicates = 3\n"
+      "step_size_objective = 10\n[[method]]\nkind = \"affpcl\"\n[[method]]\nkind = \"affpcl\"\n"
+      "name = \"guarded\"\nguard = \"full\"\n[[method]]\nkind = \"independent\"\n",
+      "test", {});
+  const SettingResult s = run_study(study, {1, nullptr, {}, ""}).settings.front();
+  EXPECT_EQ(s.diverged[0].second, 3);
+  EXPECT_EQ(s.diverged[1].second, 0);
+  EXPECT_EQ(s.used, 3);
+  EXPECT_TRUE(std::isnan(s.methods[0].mse.mean));
+  EXPECT_TRUE(s.methods[0].curves.empty());
+  EXPECT_NEAR(s.methods[1].vs_independent.mean, 1, 0.05);
+  EXPECT_EQ(s.methods[2].by_replicate.size(), 3u);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "affpcl/study/summarise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -34,7 +35,9 @@ void conclude(const MethodSpec& method, std::size_t m,
     columns.resize(result.columns.size());
     made->conclude(tallies, columns);
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (result.columns[c] != "drift_z" || !(columns[c] > limit)) continue;
+      if (result.columns[c] != "drift_z") continue;
+      if (std::isnan(columns[c])) result.alarm.too_short = true;
+      if (!(columns[c] > limit)) continue;
       result.alarm.agents.push_back(static_cast<std::int64_t>(i));
       result.alarm.largest = std::max(result.alarm.largest, columns[c]);
     }
@@ -68,9 +71,10 @@ std::vector<double> mean_distance(const Replicates& replicates) {
 // Summarises the methods of one setting, each against the independent baseline.
 class MethodSummary {
  public:
+  // shown: the methods that have results; `used` are replicates in which none of them diverged.
   MethodSummary(const Spec& spec, const SettingShape& shape, const Replicates& chosen,
-                const Replicates& used, std::int64_t steps)
-      : spec_(spec), shape_(shape), chosen_(chosen), used_(used), steps_(steps) {
+                const Replicates& used, const std::vector<bool>& shown, std::int64_t steps)
+      : spec_(spec), shape_(shape), chosen_(chosen), used_(used), shown_(shown), steps_(steps) {
     independent_ = 0;
     while (independent_ < spec.methods.size() && spec.methods[independent_].kind != "independent")
       ++independent_;
@@ -101,7 +105,7 @@ class MethodSummary {
     conclude(method, m, chosen_, result);
     for (std::size_t j = 0; j < first.solution.size(); ++j)
       result.solution.push_back(mean(over(m, [j](const Record& r) { return r.solution[j]; })));
-    if (!used_.empty())
+    if (!used_.empty() && shown_[m])
       for (std::size_t which = 0; which <= shape_.curve_agents.size(); ++which)
         result.curves.push_back(curve(m, which));
     result.sent = first.sent;
@@ -115,12 +119,14 @@ class MethodSummary {
   template <class Of>
   std::vector<double> over(std::size_t m, Of of) const {
     std::vector<double> values;
+    if (!shown_[m]) return values;
     for (const Replicate* r : used_) values.push_back(of(r->records[m]));
     return values;
   }
   template <class Of>
   Estimate against(std::size_t m, Of of) const {
-    if (independent_ == spec_.methods.size()) return kNoEstimate;
+    if (independent_ == spec_.methods.size() || !shown_[independent_] || !shown_[m])
+      return kNoEstimate;
     return ratio_of_means(over(m, of), over(independent_, of));
   }
   // The curve of the average, which = 0, or of a curve agent.
@@ -143,9 +149,41 @@ class MethodSummary {
   const Spec& spec_;
   const SettingShape& shape_;
   const Replicates &chosen_, &used_;
+  const std::vector<bool>& shown_;
   std::int64_t steps_;
   std::size_t independent_ = 0;  // the first such method; their number where there is none
 };
+
+// The replicates in which none of the shown methods diverged.
+Replicates clean(const Replicates& replicates, const std::vector<bool>& shown) {
+  Replicates out;
+  for (const Replicate* r : replicates) {
+    bool diverged = false;
+    for (std::size_t m = 0; m < shown.size(); ++m)
+      diverged = diverged || (shown[m] && r->records[m].diverged_at >= 0);
+    if (!diverged) out.push_back(r);
+  }
+  return out;
+}
+
+// No method is shown beside others that it was not compared with in the same replicates. Where
+// every replicate has a method that diverged, those that diverged most often are left out, until
+// the rest have replicates in common.
+Replicates choose_used(const Replicates& chosen, const SettingResult& result,
+                       std::vector<bool>& shown) {
+  Replicates used = clean(chosen, shown);
+  while (used.empty()) {
+    std::int64_t most = 0;
+    for (std::size_t m = 0; m < shown.size(); ++m)
+      if (shown[m]) most = std::max(most, result.diverged[m].second);
+    if (most == 0) break;
+    for (std::size_t m = 0; m < shown.size(); ++m)
+      if (result.diverged[m].second == most) shown[m] = false;
+    if (std::find(shown.begin(), shown.end(), true) == shown.end()) break;
+    used = clean(chosen, shown);
+  }
+  return used;
+}
 
 }  // namespace
 
@@ -165,17 +203,15 @@ SettingResult summarise(const Setting& setting, const SettingShape& shape,
 
   const std::size_t methods = spec.methods.size();
   for (const MethodSpec& m : spec.methods) out.diverged.emplace_back(m.name, 0);
-  Replicates used;
-  for (const Replicate* r : chosen) {
-    bool clean = true;
+  for (const Replicate* r : chosen)
     for (std::size_t m = 0; m < methods; ++m)
-      if (r->records[m].diverged_at >= 0) ++out.diverged[m].second, clean = false;
-    if (clean) used.push_back(r);
-  }
+      out.diverged[m].second += r->records[m].diverged_at >= 0;
+  std::vector<bool> shown(methods, true);
+  const Replicates used = choose_used(chosen, out, shown);
   out.used = std::ssize(used);
   for (const Replicate* r : used) out.numbers.push_back(r->number);
 
-  const MethodSummary summary(spec, shape, chosen, used, out.steps);
+  const MethodSummary summary(spec, shape, chosen, used, shown, out.steps);
   for (std::size_t m = 0; m < methods; ++m) out.methods.push_back(summary(m));
   return out;
 }

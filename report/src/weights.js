@@ -11,23 +11,25 @@ const KNOWN = {
   drift_z: "z of the correction's mean (0: as it should be)",
   guard_weight: "share of the correction that the guard lets through",
   guard_debias: "share of the correction's mean that the guard takes off",
+  guard_share: "weight of the collaborative iterate in the guarded solution",
 };
 
 const MANY = 400;  // dots of a method in a panel
 
-/** How much of the correction's mean the guard takes off, on average over the agents of the alarm. */
-function debiased(setting, method) {
+/** The weight of the collaborative iterate, on average over the agents of the alarm; null without a guard. */
+function guardedShare(setting, method) {
   const agents = new Set(method.alarm.agents);
-  const shares = agentsOf(setting, method).filter((r) => agents.has(r.agent) && r.guard_debias > 0).map((r) => r.guard_debias);
-  return shares.length ? shares.reduce((a, b) => a + b) / shares.length : 0;
+  const shares = agentsOf(setting, method).filter((r) => agents.has(r.agent) && Number.isFinite(r.guard_share)).map((r) => r.guard_share);
+  return shares.length ? shares.reduce((a, b) => a + b) / shares.length : null;
 }
 
 export function alarmWords(setting) {
   return setting.methods.filter((m) => m.alarm?.agents.length).map((m) => {
-    const share = debiased(setting, m);
+    const share = guardedShare(setting, m);
     return `${m.name}: the correction of ${m.alarm.agents.length} of ${setting.agents} agents has a mean that is not 0 ` +
       `(z up to ${number(m.alarm.largest, 3)}): its density ratio is wrong or not learnt yet; ` +
-      (share ? `the guard takes ${number(100 * share, 2)} % of that mean off.` : "their solutions are biased.");
+      (share === null ? "their solutions are biased."
+        : `the guard gives their collaborative iterates a weight of ${number(share, 2)}.`);
   });
 }
 

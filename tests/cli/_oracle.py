@@ -99,10 +99,11 @@ def oracle(system, gradient, steps, method):
     elif how.central == "average":
         c.xc = x.mean(0)
     guard = method.get("guard") and guard_page.Guard(method["guard"], *x.shape)
+    combination = guard_page.Combination(x)
     trace = {}
 
     def write(step):
-        for i, xi in enumerate(x):
+        for i, xi in enumerate(combination.z if guard else x):
             trace.update({(step, "x", str(i), r): v for r, v in enumerate(xi)})
         if kind != "independent":
             trace.update({(step, "xc", "", r): v for r, v in enumerate(c.xc)})
@@ -115,11 +116,16 @@ def oracle(system, gradient, steps, method):
         s = system["states"][:, first * batch:last * batch].T.reshape(last - first, batch, -1)
         a = Bag(**dict(zip("icb", zip(*map(alpha, range(first, last))))))
         if guard:
-            h, pool, y = page.correction(P, how, s, c), guard.pool(), x
+            h, pool, new, alone = page.correction(P, how, s, c), guard.pool(), x, combination.y
+            own, correction = np.zeros(x.shape), np.zeros(x.shape)
             for k in range(last - first):
-                g = page.g(P, s[k], y).mean(0)
-                y = y - a.i[k] * (g + guard.step(g, h[k], pool))
-            x, c = y, page.affpcl_round(P, how, s, x, c, a)[1]
+                g = page.g(P, s[k], new).mean(0)
+                moved = a.i[k] * guard.step(g, h[k], pool)
+                new, correction = new - a.i[k] * g - moved, correction + moved
+                g = page.g(P, s[k], alone).mean(0)
+                alone, own = alone - a.i[k] * g, own + a.i[k] * g
+            x, c = new, page.affpcl_round(P, how, s, x, c, a)[1]
+            combination.round(x, alone, own, correction, sum(a.i[:last - first]))
         elif kind == "affpcl":
             x, c = page.affpcl_round(P, how, s, x, c, a)
         elif kind == "independent":
