@@ -65,11 +65,12 @@ void count_traffic(Processes& processes, FitResult& result) {
 }
 
 // Solves, and judges what the solver chose and scored.
-FitResult solve(Solver& solver, const Frame& frame, const FitOptions& options, Team& team) {
+FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   Fitted fitted = solver.solve(frame, {.team = team,
                                        .seed = options.frame.seed,
                                        .score = options.score,
+                                       .repeats = options.repeats,
                                        .stop = options.stop,
                                        .progress = options.progress});
   FitResult result;
@@ -79,6 +80,7 @@ FitResult solve(Solver& solver, const Frame& frame, const FitOptions& options, T
   result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
   result.scored = fitted.scored;
   result.complete = fitted.complete;
+  result.repeats = options.repeats;
   if (result.scored && team.processes().first()) judge_agents(frame, fitted.tallies, result);
   count_traffic(team.processes(), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

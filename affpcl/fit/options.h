@@ -21,7 +21,9 @@ struct FitOptions {
   Processes* processes = nullptr;  // that share the agents; nullptr: this one
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
-  bool score = true;  // false: the model only; a stream scores itself as it learns
+  // False: personalised models only, without cross-validation; a stream scores itself as it learns.
+  bool score = true;
+  int repeats = 2;  // of the cross-validation
 
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};
