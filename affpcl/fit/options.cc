@@ -42,8 +42,9 @@ const Params<FitOptions>& FitOptions::params() {
         {"score", &FitOptions::score,
          "score the models on held-out rows and stack them; without, all models are personalised"},
         {"repeats", &FitOptions::repeats,
-         "exact solver: times the rows are dealt into folds anew; losses are means over them",
-         between(1, kMostRepeats)},
+         "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
+         "20,000 rows, else 1",
+         between(0, kMostRepeats)},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <optional>
 
@@ -23,7 +24,9 @@ struct FitOptions {
   std::function<void(double)> progress = {};
   // False: personalised models only, without cross-validation; a stream scores itself as it learns.
   bool score = true;
-  int repeats = 2;  // of the cross-validation
+  int repeats = 0;  // of the cross-validation; 0: kRepeats up to kManyRows rows, else 1
+  static constexpr int kRepeats = 5;
+  static constexpr std::size_t kManyRows = 20000;
 
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};
