@@ -65,7 +65,7 @@ std::string spreads(const Model& model) {
 
 // The best and the worst agents; with bars of loss chosen over loss independent where they fit.
 void print_agents(const FitResult& r, const std::vector<std::size_t>& order, const Style& style) {
-  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 11 + 2 + 9 + 1 + 22 + 2 + 7;
+  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 11 + 2 + 9 + 1 + 22 + 8 + 2 + 7;
   constexpr std::size_t kLeastBar = 12, kMostBar = 16;
   const Model& m = r.model;
   std::size_t width = 5;
@@ -77,8 +77,8 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
                               : 0;
   fmt::print("  {:<{}} {:>6}  {:>9} {:>11}  {:>9}", "agent", width, "rows", "chosen", "independent",
              "gain");
-  fmt::print("{}{}  verdict\n", intervals ? fmt::format(" {:<22}", "90 % interval") : "",
-             bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
+  fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", "90 % interval") : "",
+             "chance", bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
       fmt::print("  … {} more, in summary.json (--out)\n", order.size() - kShown);
@@ -94,6 +94,7 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
     row += fmt::format(" {:>6}  {:>9} {:>11}  {:>9}", m.agents[i].rows, number(a.loss.chosen),
                        number(a.loss.independent), number(a.gain.mean));
     if (intervals) row += fmt::format(" {:<22}", interval);
+    row += fmt::format(" {:>7.3f}", a.probability);
     if (bar > 0) row += "  " + ratio_bar(a.loss.chosen / a.loss.independent, bar);
     fmt::print("{}  {}{}\n", row, to_text(a.verdict), a.why.empty() ? "" : "; " + a.why);
   }
@@ -118,8 +119,8 @@ void print_result(const FitResult& r, const Style& style) {
     fmt::print("not scored\n");
     return;
   }
-  fmt::print("{:<26} {:>12} {:>12} {:>12} {:>12}\n",
-             exact ? fmt::format("on {} ({}-fold)", scored_rows(m.solver), kFolds)
+  fmt::print("{:<29} {:>9} {:>12} {:>12} {:>12}\n",
+             exact ? fmt::format("on {} ({} x {}-fold)", scored_rows(m.solver), r.repeats, kFolds)
                    : "predicted, then learnt",
              "chosen", "personalised", "independent", "pooled");
   const auto line = [](const char* name, const Losses& l) {
@@ -135,12 +136,7 @@ void print_result(const FitResult& r, const Style& style) {
     return r.agents[a].gain.mean > r.agents[b].gain.mean;
   });
   print_agents(r, order, style);
-  const std::string verdicts = fmt::format(
-      "verdicts: one-sided tests on {} at a 5 % false discovery rate (Benjamini-Hochberg); "
-      "below "
-      "1 % of the error is even",
-      scored_rows(m.solver));
-  fmt::print("{}\n", wrapped(verdicts, style));
+  fmt::print("{}\n", wrapped(verdict_legend(m.solver), style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 
@@ -183,7 +179,8 @@ void add_solver(Verb& verb, FitVerb& o) {
   add_param(verb, "method", &o.fit.stream.method, "METHOD");
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
   add_param(verb, "time", &o.table.frame.time, "COLUMN");
-  verb.flag("--no-score", &o.no_score, "only the model, without cross-validation");
+  verb.flag("--no-score", &o.no_score, "only personalised models, without cross-validation");
+  add_param(verb, "repeats", &o.fit.repeats, "N");
 }
 
 void add_family(Verb& verb, FitVerb& o) {

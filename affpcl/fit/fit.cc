@@ -67,11 +67,15 @@ void count_traffic(Processes& processes, FitResult& result) {
 }
 
 // Solves, and judges what the solver chose and scored.
-FitResult solve(Solver& solver, const Frame& frame, const FitOptions& options, Team& team) {
+FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
+  const int repeats = options.repeats > 0                       ? options.repeats
+                      : frame.all_rows <= FitOptions::kManyRows ? FitOptions::kRepeats
+                                                                : 1;
   Fitted fitted = solver.solve(frame, {.team = team,
                                        .seed = options.frame.seed,
                                        .score = options.score,
+                                       .repeats = repeats,
                                        .stop = options.stop,
                                        .progress = options.progress});
   FitResult result;
@@ -81,6 +85,7 @@ FitResult solve(Solver& solver, const Frame& frame, const FitOptions& options, T
   result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
   result.scored = fitted.scored;
   result.complete = fitted.complete;
+  result.repeats = repeats;
   if (result.scored && team.processes().first()) judge_agents(frame, fitted.tallies, result);
   count_traffic(team.processes(), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -3,7 +3,7 @@
 namespace affpcl {
 namespace {
 
-constexpr double kMostThreads = 4096;
+constexpr double kMostThreads = 4096, kMostRepeats = 1000;
 
 const Params<FrameOptions>& frame_params() {
   static const Params<FrameOptions> kParams = {
@@ -47,7 +47,12 @@ const Params<FitOptions>& FitOptions::params() {
     Params<FitOptions> params = {
         {"solver", &FitOptions::solver,
          "exact: all rows at once, a mixed model; stream: one pass, each row predicted, then learnt"},
-        {"score", &FitOptions::score, "score the models on held-out rows"},
+        {"score", &FitOptions::score,
+         "score the models on held-out rows and stack them; without, all models are personalised"},
+        {"repeats", &FitOptions::repeats,
+         "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
+         "20,000 rows, else 1",
+         between(0, kMostRepeats)},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

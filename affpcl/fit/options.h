@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <optional>
 
@@ -21,7 +22,11 @@ struct FitOptions {
   Processes* processes = nullptr;  // that share the agents; nullptr: this one
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
-  bool score = true;  // false: the model only; a stream scores itself as it learns
+  // False: personalised models only, without cross-validation; a stream scores itself as it learns.
+  bool score = true;
+  int repeats = 0;  // of the cross-validation; 0: kRepeats up to kManyRows rows, else 1
+  static constexpr int kRepeats = 5;
+  static constexpr std::size_t kManyRows = 20000;
 
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};

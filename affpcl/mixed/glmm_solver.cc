@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 
 #include "affpcl/mixed/penalised.h"
@@ -15,7 +14,6 @@ namespace {
 
 constexpr int kPoints = 25;              // of quadrature, where there is one random effect
 constexpr int kPredictionPoints = 15;
-constexpr std::size_t kFewestOfAClass = 5;  // rows outside the largest class, to choose a baseline
 
 Likelihood likelihood_of(const Frame& frame) {
   return {frame.encoding.family, frame.encoding.classes.size()};
@@ -51,6 +49,59 @@ struct Everything {
   std::span<const double> psi() const { return learnt.best.point.psi; }
 };
 
+// Predictions are the linear predictors and, where there is one, its variance.
+class GlmmScorer final : public RowScorer {
+ public:
+  GlmmScorer(const Frame& frame, const Likelihood& likelihood, std::span<const double> psi)
+      : frame_(frame), likelihood_(likelihood), psi_(psi.begin(), psi.end()) {}
+  std::size_t width() const override { return likelihood_.predictors() + 1; }
+
+  void losses(std::size_t, std::size_t row, const double* predictions,
+              std::span<const ByKind<double>> weights, RowLoss* out) const override {
+    const std::size_t m = likelihood_.predictors();
+    Vector eta(m), variances(m);
+    for (const ByKind<double>& w : weights) {
+      for (std::size_t a = 0; a < m; ++a) eta[a] = combination(predictions, w, a);
+      variances[0] = combination(predictions, w, m);  // as folds.h combines covariances
+      for (std::size_t k = 0; k < w.size() && m == 1; ++k)
+        variances[0] += w[k] * std::pow(predictions[k * width()] - eta[0], 2);
+      *out++ = loss(row, eta, variances);
+    }
+  }
+
+  double distance(std::size_t, const double* predictions,
+                  const ByKind<double>& weights) const override {
+    double squares = 0;
+    for (std::size_t a = 0; a < likelihood_.predictors(); ++a)
+      squares += std::pow(combination(predictions, weights, a) - predictions[width() + a], 2);
+    return squares * frame_.y_sd[0] * frame_.y_sd[0];
+  }
+
+ private:
+  double combination(const double* predictions, const ByKind<double>& w, std::size_t a) const {
+    return w[0] * predictions[a] + w[1] * predictions[width() + a] +
+           w[2] * predictions[2 * width() + a];
+  }
+
+  RowLoss loss(std::size_t row, const Vector& eta, const Vector& variances) const {
+    const Vector mean = expected_mean(likelihood_, psi_, eta, variances);
+    const double y = frame_.Y[row], trials = frame_.trials.empty() ? 1 : frame_.trials[row];
+    const double unit = frame_.y_sd[0];
+    RowLoss l{likelihood_.loss(psi_, y, trials, mean.data()) *
+                  (frame_.encoding.numeric() ? unit * unit : 1),
+              0};
+    if (has_classes(frame_.encoding.family) && frame_.trials.empty()) {
+      const auto top = std::max_element(mean.begin(), mean.end()) - mean.begin();
+      l.right = static_cast<double>(top) == y;
+    }
+    return l;
+  }
+
+  const Frame& frame_;
+  Likelihood likelihood_;
+  Vector psi_;
+};
+
 class GlmmAgent final : public AgentFit {
  public:
   GlmmAgent(const Frame& frame, const Everything& all, std::size_t agent)
@@ -58,43 +109,32 @@ class GlmmAgent final : public AgentFit {
         all_(all),
         held_(all.rows.at(agent)),
         own_(glmm_posterior(all.learnt, held_)),
-        independent_(fit_penalised(all.rows, all.likelihood, all.psi(), held_)) {}
-
-  std::vector<ByKind<double>> leave_one_out() const override {
-    if (one_sided()) return {};  // its rows cannot tell the models apart
-    const std::size_t p = own_.x.size();
-    const auto losses = [&](std::span<const double> x, MatrixView smoother) {
-      return leave_one_out_losses(all_.rows, all_.likelihood, all_.psi(), held_, x, smoother);
-    };
-    const std::vector<double> own = losses(own_.x, {own_.smoother.data(), p, p}),
-                              independent = losses(independent_.x, independent_.inverse),
-                              pooled = losses(all_.pooled.x, all_.pooled.inverse);
-    std::vector<ByKind<double>> errors;
-    for (std::size_t r = 0; r < own.size(); ++r)
-      errors.push_back({own[r], independent[r], pooled[r]});
-    return errors;
+        independent_(fit_penalised(all.rows, all.likelihood, all.psi(), held_)) {
+    // Without a row of its own an agent has the mean of the others' targets.
+    std::size_t rows = 0;
+    for (const GlmmRows::Run& run : all.rows.runs[held_]) rows += run.to - run.from;
+    for (std::size_t a = 0; a < all.likelihood.predictors() && rows == 0; ++a)
+      independent_.x[a * frame.d] = all.pooled.x[a * frame.d];
   }
 
-  std::vector<ByKind<RowLoss>> losses(std::size_t from, std::size_t to) const override {
+  void predict(std::size_t from, std::size_t to, double* out) const override {
     const std::size_t p = own_.x.size();
-    std::vector<ByKind<RowLoss>> losses;
-    for (std::size_t r = from; r < to; ++r)
-      losses.push_back({loss(r, own_.x, {own_.cov.data(), p, p}),
-                        loss(r, independent_.x, independent_.inverse),
-                        loss(r, all_.pooled.x, all_.pooled.inverse)});
-    return losses;
+    for (std::size_t row = from; row < to; ++row) {
+      out = predict(row, own_.x, {own_.cov.data(), p, p}, out);
+      out = predict(row, independent_.x, independent_.inverse, out);
+      out = predict(row, all_.pooled.x, all_.pooled.inverse, out);
+    }
   }
 
-  void describe(Kind chosen, AgentModel& agent) const override {
+  void describe(const ByKind<double>& weights, AgentModel& agent) const override {
     const std::size_t d = frame_.d, m = all_.likelihood.predictors();
     for (std::size_t a = 0; a < m; ++a) {
       agent.independent.push_back(in_units(frame_, a, independent_.x).x);
-      agent.channels.push_back(chosen == Kind::kPersonalised
-                                   ? in_units(frame_, a, own_.x, {own_.cov.data(), m * d, m * d})
-                               : chosen == Kind::kIndependent
-                                   ? in_units(frame_, a, independent_.x, independent_.inverse)
-                                   : in_units(frame_, a, all_.pooled.x, all_.pooled.inverse));
-      if (!keeps_covariances(frame_)) agent.channels.back().cov.clear();
+      agent.channels.push_back(
+          combined({in_units(frame_, a, own_.x, {own_.cov.data(), m * d, m * d}),
+                    in_units(frame_, a, independent_.x, independent_.inverse),
+                    in_units(frame_, a, all_.pooled.x, all_.pooled.inverse)},
+                   weights));
     }
   }
 
@@ -117,40 +157,18 @@ class GlmmAgent final : public AgentFit {
   }
 
  private:
-  // A class has too few of the agent's rows.
-  bool one_sided() const {
-    if (!has_classes(frame_.encoding.family) || all_.rows.trials != nullptr) return false;
-    std::map<double, std::size_t> counts;
-    std::size_t rows = 0, largest = 0;
-    for (const GlmmRows::Run& run : all_.rows.runs[held_])
-      for (std::size_t r = run.from; r < run.to; ++r)
-        largest = std::max(largest, ++counts[all_.rows.y[r]]), ++rows;
-    return rows - largest < kFewestOfAClass;
-  }
-
-  RowLoss loss(std::size_t row, const Vector& x, MatrixView cov) const {
+  double* predict(std::size_t row, const Vector& x, MatrixView cov, double* out) const {
     const std::size_t d = frame_.d, m = all_.likelihood.predictors();
-    Vector eta(m), variances(m), z(d);
+    Vector z(d);
     for (std::size_t j = 0; j < d; ++j) z[j] = frame_.X[j * frame_.rows + row];
     for (std::size_t a = 0; a < m; ++a) {
-      eta[a] = frame_.offset.empty() ? 0 : frame_.offset[a * frame_.rows + row];
-      for (std::size_t j = 0; j < d; ++j) {
-        eta[a] += z[j] * x[a * d + j];
-        for (std::size_t k = 0; k < d && m == 1; ++k)
-          variances[a] += z[j] * cov(a * d + j, a * d + k) * z[k];
-      }
+      double& eta = *out++ = frame_.offset.empty() ? 0 : frame_.offset[a * frame_.rows + row];
+      for (std::size_t j = 0; j < d; ++j) eta += z[j] * x[a * d + j];
     }
-    Vector mean = expected_mean(all_.likelihood, all_.psi(), eta, variances);
-    const double y = frame_.Y[row], trials = frame_.trials.empty() ? 1 : frame_.trials[row];
-    const double unit = frame_.y_sd[0];
-    RowLoss l{all_.likelihood.loss(all_.psi(), y, trials, mean.data()) *
-                  (frame_.encoding.numeric() ? unit * unit : 1),
-              0};
-    if (has_classes(frame_.encoding.family) && frame_.trials.empty()) {
-      const auto top = std::max_element(mean.begin(), mean.end()) - mean.begin();
-      l.right = static_cast<double>(top) == y;
-    }
-    return l;
+    double& variance = *out++ = 0;
+    for (std::size_t j = 0; j < d && m == 1; ++j)
+      for (std::size_t k = 0; k < d; ++k) variance += z[j] * cov(j, k) * z[k];
+    return out;
   }
 
   const Frame& frame_;
@@ -166,6 +184,9 @@ class GlmmFit final : public FoldFit {
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<GlmmAgent>(frame_, all_, agent);
+  }
+  std::unique_ptr<RowScorer> scorer() const override {
+    return std::make_unique<GlmmScorer>(frame_, all_.likelihood, all_.psi());
   }
 
   void describe(Model& model, Team& team) const override {

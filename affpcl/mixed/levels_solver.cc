@@ -7,6 +7,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/levels_fit.h"
+#include "affpcl/mixed/mixed.h"
 #include "affpcl/mixed/ridge.h"
 
 namespace affpcl {
@@ -57,22 +58,17 @@ class LevelAgent final : public AgentFit {
       independent_.x[0] = learnt.all.b[0] / learnt.all.rows[0];
   }
 
-  // None: the personalised model is always chosen.
-  std::vector<ByKind<double>> leave_one_out() const override { return {}; }
-
-  std::vector<ByKind<RowLoss>> losses(std::size_t from, std::size_t to) const override {
-    std::vector<ByKind<RowLoss>> losses;
+  void predict(std::size_t from, std::size_t to, double* out) const override {
     for (std::size_t row = from; row < to; ++row) {
       const auto g = static_cast<std::size_t>(frame_.level[row]);
-      losses.push_back(
-          {row_loss(frame_, agent_, row, {predicted(own_.x, row, learnt_.effects[g].value)}),
-           row_loss(frame_, agent_, row, {predicted(independent_.x, row, 0)}),
-           row_loss(frame_, agent_, row, {predicted(learnt_.pooled.x, row, 0)})});
+      *out++ = predicted(own_.x, row, learnt_.effects[g].value);
+      *out++ = predicted(independent_.x, row, 0);
+      *out++ = predicted(learnt_.pooled.x, row, 0);
     }
-    return losses;
   }
 
-  void describe(Kind, AgentModel& agent) const override {
+  // The effects of levels belong to the personalised model, which is always chosen.
+  void describe(const ByKind<double>&, AgentModel& agent) const override {
     const Ridge& alone = independent_;
     agent.independent.push_back(in_units(frame_, alone.x, {}, 1, 0).x);
     agent.channels.push_back(
@@ -87,7 +83,8 @@ class LevelAgent final : public AgentFit {
   double predicted(std::span<const double> x, std::size_t row, double effect) const {
     double sum = effect;
     for (std::size_t j = 0; j < frame_.d; ++j) sum += frame_.X[j * frame_.rows + row] * x[j];
-    return frame_.y_mean[0] + frame_.y_sd[0] * sum;
+    const double offset = frame_.subtracted.empty() ? 0 : frame_.subtracted[row];
+    return offset + frame_.y_mean[0] + frame_.y_sd[0] * sum;
   }
 
   const Frame& frame_;
@@ -105,6 +102,7 @@ class LevelFoldFit final : public FoldFit {
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<LevelAgent>(frame_, *learnt_, agent);
   }
+  std::unique_ptr<RowScorer> scorer() const override { return channel_scorer(frame_); }
 
   void describe(Model& model, Team&) const override {
     const LevelFit& fit = learnt_->fit;

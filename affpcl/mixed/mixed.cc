@@ -12,8 +12,6 @@
 namespace affpcl {
 namespace {
 
-constexpr std::size_t kBlock = 512;         // rows at a time: they stay in cache
-constexpr double kMostLeverage = 1 - 1e-6;  // of a row; a residual is divided by 1 - leverage
 constexpr double kNoVariance = 1e-9;        // of a random effect, in units of the target's
 constexpr double kSmallestSquare = 1e-300;  // errors of an outcome without any
 
@@ -22,6 +20,7 @@ struct ChannelFit {
   Moments moments;
   Learnt learnt;
   Ridge pooled;
+  double mean = 0;  // of all agents' targets
 
   const Decomposition& best() const { return learnt.chosen.best; }
   double s2(std::size_t agent) const {  // noise variance of an agent
@@ -29,40 +28,11 @@ struct ChannelFit {
   }
 };
 
-// A linear smoother's leave-one-out errors on its own rows: residual / (1 - leverage).
-Vector leave_one_out_errors(const Matrix& X, std::span<const double> y,
-                            const std::vector<double>& x, const std::vector<double>& influence,
-                            double scale) {
-  Vector r(y.begin(), y.end()), leverage(y.size());
-  add_product(-1, transposed(X), x, r);
-  column_dots(multiply({influence.data(), X.rows(), X.rows()}, X), X, leverage);
-  for (std::size_t k = 0; k < r.size(); ++k)
-    r[k] /= 1 - std::min(leverage[k] * scale, kMostLeverage);
-  return r;
-}
-
-// Squared errors of rows, summed over classes; for weighted outcomes the square of the sum.
-class Squares {
- public:
-  Squares(std::size_t rows, bool weighs) : sum_(rows), weighs_(weighs) {}
-  void add(double unit, const Vector& errors) {
-    for (std::size_t k = 0; k < sum_.size(); ++k) {
-      const double e = unit * errors[k];
-      sum_[k] += weighs_ ? e : e * e;
-    }
-  }
-  double total(std::size_t k) const { return weighs_ ? sum_[k] * sum_[k] : sum_[k]; }
-
- private:
-  Vector sum_;
-  bool weighs_;
-};
-
 // From the frame's standardised targets to units of the target.
 class Units {
  public:
   Units(const Frame& frame, std::size_t channel)
-      : mean_(frame.y_mean[channel]), sd_(frame.y_sd[channel]), keep_(keeps_covariances(frame)) {}
+      : mean_(frame.y_mean[channel]), sd_(frame.y_sd[channel]) {}
 
   std::vector<double> coefficients(std::vector<double> x) const {
     for (double& v : x) v *= sd_;
@@ -91,91 +61,87 @@ class Units {
     m.s2 = s2 * unit;
     return m;
   }
-  // The same for one of many agents.
-  LinearModel agent(const std::vector<double>& x, const std::vector<double>& cov, double times,
-                    double s2) const {
-    LinearModel m = model(x, cov, times, s2);
-    if (!keep_) m.cov.clear();
-    return m;
-  }
 
  private:
   double mean_, sd_;
-  bool keep_;
+};
+
+// Predictions are a number per channel, in units of the target.
+class MixedScorer final : public RowScorer {
+ public:
+  explicit MixedScorer(const Frame& frame) : frame_(frame) {}
+  std::size_t width() const override { return frame_.channels; }
+
+  void losses(std::size_t agent, std::size_t row, const double* predictions,
+              std::span<const ByKind<double>> weights, RowLoss* out) const override {
+    Vector y(width());
+    for (const ByKind<double>& w : weights) {
+      for (std::size_t c = 0; c < width(); ++c) y[c] = combination(predictions, w, c);
+      *out++ = row_loss(frame_, agent, row, y);
+    }
+  }
+
+  double distance(std::size_t agent, const double* predictions,
+                  const ByKind<double>& weights) const override {
+    double squares = 0, sum = 0;
+    for (std::size_t c = 0; c < width(); ++c) {
+      const double e = combination(predictions, weights, c) - predictions[width() + c];
+      squares += e * e;
+      if (!frame_.theta.empty()) sum += frame_.theta[agent * width() + c] * e;
+    }
+    return frame_.theta.empty() ? squares : sum * sum;
+  }
+
+ private:
+  double combination(const double* predictions, const ByKind<double>& w, std::size_t c) const {
+    return w[0] * predictions[c] + w[1] * predictions[width() + c] +
+           w[2] * predictions[2 * width() + c];
+  }
+  const Frame& frame_;
 };
 
 class MixedAgent final : public AgentFit {
  public:
-  MixedAgent(const Frame& frame, const std::vector<ChannelFit>& channels, int without,
-             std::size_t agent)
-      : frame_(frame), channels_(channels), without_(without), agent_(agent) {
+  MixedAgent(const Frame& frame, const std::vector<ChannelFit>& channels, std::size_t agent)
+      : frame_(frame), channels_(channels), agent_(agent) {
     for (const ChannelFit& c : channels) {
       own_.push_back(agent_posterior(c.learnt.moments, c.best(), agent));
       independent_.push_back(fit_ridge(c.moments, agent));
+      // Without a row of its own an agent has the mean of the others' targets.
+      if (c.moments.rows[c.moments.at(agent)] == 0) independent_.back().x[0] = c.mean;
     }
   }
 
-  std::vector<ByKind<double>> leave_one_out() const override {
-    std::vector<ByKind<double>> errors;
-    for (int f = 0; f < kFolds; ++f) {
-      const std::size_t to = frame_.begin(agent_, f + 1);
-      if (f == without_) continue;
-      for (std::size_t at = frame_.begin(agent_, f); at < to; at += kBlock)
-        add_errors(at, std::min(kBlock, to - at), errors);
-    }
-    return errors;
-  }
-
-  std::vector<ByKind<RowLoss>> losses(std::size_t from, std::size_t to) const override {
-    std::vector<ByKind<RowLoss>> losses;
-    ByKind<std::vector<double>> y;
-    y.fill(std::vector<double>(channels_.size()));
-    for (std::size_t row = from; row < to; ++row) {
-      for (std::size_t c = 0; c < channels_.size(); ++c) {
-        y[0][c] = predicted(own_[c].x, c, row);
-        y[1][c] = predicted(independent_[c].x, c, row);
-        y[2][c] = predicted(channels_[c].pooled.x, c, row);
+  void predict(std::size_t from, std::size_t to, double* out) const override {
+    const std::size_t width = channels_.size();
+    for (std::size_t row = from; row < to; ++row, out += 3 * width)
+      for (std::size_t c = 0; c < width; ++c) {
+        out[c] = predicted(own_[c].x, c, row);
+        out[width + c] = predicted(independent_[c].x, c, row);
+        out[2 * width + c] = predicted(channels_[c].pooled.x, c, row);
       }
-      losses.push_back({row_loss(frame_, agent_, row, y[0]), row_loss(frame_, agent_, row, y[1]),
-                        row_loss(frame_, agent_, row, y[2])});
-    }
-    return losses;
   }
 
-  void describe(Kind chosen, AgentModel& agent) const override {
+  void describe(const ByKind<double>& weights, AgentModel& agent) const override {
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const Units units(frame_, c);
       const Ridge &alone = independent_[c], &all = channels_[c].pooled;
       agent.widened = std::max(agent.widened, own_[c].widened);
       agent.independent.push_back(units.coefficients(alone.x));
+      // The pooled model does not know how far agents are from it; the mixed model does.
+      std::vector<double> cov = own_[c].cov;
+      for (std::size_t j = 0; j < frame_.d; ++j)
+        for (std::size_t k = 0; k < frame_.d; ++k)
+          cov[j * frame_.d + k] += (all.x[j] - own_[c].x[j]) * (all.x[k] - own_[c].x[k]);
       agent.channels.push_back(
-          chosen == Kind::kPersonalised
-              ? units.agent(own_[c].x, own_[c].cov, 1, channels_[c].s2(agent_))
-          : chosen == Kind::kIndependent ? units.agent(alone.x, alone.inverse, alone.s2, alone.s2)
-                                         : units.agent(all.x, all.inverse, all.s2, all.s2));
+          combined({units.model(own_[c].x, own_[c].cov, 1, channels_[c].s2(agent_)),
+                    units.model(alone.x, alone.inverse, alone.s2, alone.s2),
+                    units.model(all.x, cov, 1, channels_[c].s2(agent_))},
+                   weights));
     }
   }
 
  private:
-  void add_errors(std::size_t at, std::size_t count, std::vector<ByKind<double>>& errors) const {
-    const bool weighs = !frame_.theta.empty();
-    const Matrix X = frame_.block(at, count);
-    Squares own(count, weighs), independent(count, weighs), pooled(count, weighs);
-    for (std::size_t c = 0; c < channels_.size(); ++c) {
-      const std::span y(frame_.Y.data() + c * frame_.rows + at, count);
-      const double unit =
-          frame_.y_sd[c] * (weighs ? frame_.theta[agent_ * frame_.channels + c] : 1);
-      const auto add = [&](Squares& to, const auto& model, const auto& influence, double scale) {
-        to.add(unit, leave_one_out_errors(X, y, model.x, influence, scale));
-      };
-      add(own, own_[c], own_[c].smoother, 1 / channels_[c].s2(agent_));
-      add(independent, independent_[c], independent_[c].inverse, 1);
-      add(pooled, channels_[c].pooled, channels_[c].pooled.inverse, 1);
-    }
-    for (std::size_t k = 0; k < count; ++k)
-      errors.push_back({own.total(k), independent.total(k), pooled.total(k)});
-  }
-
   double predicted(const std::vector<double>& x, std::size_t channel, std::size_t row) const {
     double sum = 0;
     for (std::size_t j = 0; j < frame_.d; ++j) sum += frame_.X[j * frame_.rows + row] * x[j];
@@ -185,7 +151,6 @@ class MixedAgent final : public AgentFit {
 
   const Frame& frame_;
   const std::vector<ChannelFit>& channels_;
-  int without_;
   std::size_t agent_;
   std::vector<Posterior> own_;  // by channel
   std::vector<Ridge> independent_;
@@ -236,11 +201,14 @@ ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
 
 class MixedFit final : public FoldFit {
  public:
-  MixedFit(const Frame& frame, int without, std::vector<ChannelFit> channels)
-      : frame_(frame), without_(without), channels_(std::move(channels)) {}
+  MixedFit(const Frame& frame, std::vector<ChannelFit> channels)
+      : frame_(frame), channels_(std::move(channels)) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
-    return std::make_unique<MixedAgent>(frame_, channels_, without_, agent);
+    return std::make_unique<MixedAgent>(frame_, channels_, agent);
+  }
+  std::unique_ptr<RowScorer> scorer() const override {
+    return std::make_unique<MixedScorer>(frame_);
   }
 
   void describe(Model& model, Team& team) const override {
@@ -264,11 +232,14 @@ class MixedFit final : public FoldFit {
 
  private:
   const Frame& frame_;
-  int without_;
   std::vector<ChannelFit> channels_;
 };
 
 }  // namespace
+
+std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
+  return std::make_unique<MixedScorer>(frame);
+}
 
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
   if (frame.encoding.generalised()) return generalised_.learn(frame, without, team);
@@ -280,14 +251,16 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
     fit.learnt = decompose_with_noise(fit.moments, o, team);
-    fit.pooled = fit_ridge(pooled(fit.moments, team), 0);
+    const Moments all = pooled(fit.moments, team);
+    fit.pooled = fit_ridge(all, 0);
+    fit.mean = all.b[0] / all.rows[0];
     channels.push_back(std::move(fit));
   }
   if (without == kAllRows) {
     found_.clear();
     for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
   }
-  return std::make_unique<MixedFit>(frame, without, std::move(channels));
+  return std::make_unique<MixedFit>(frame, std::move(channels));
 }
 
 }  // namespace affpcl

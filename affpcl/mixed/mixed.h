@@ -25,4 +25,7 @@ class MixedSolver final : public FoldedSolver {
   LevelSolver leveled_;           // instead, where there is a second factor
 };
 
+// Scores predictions that are a number per channel, in units of the target.
+std::unique_ptr<RowScorer> channel_scorer(const Frame& frame);
+
 }  // namespace affpcl

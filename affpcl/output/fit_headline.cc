@@ -21,6 +21,29 @@ std::string with_interval(const Estimate& e) {
                              : fmt::format("{:.3g}", e.mean);
 }
 
+namespace {
+
+// The change of the loss in units people know: "19 % less; RMSE 13.4 to 12.1".
+std::string in_known_units(const FitResult& r) {
+  const double from = r.loss.independent, to = r.loss.chosen;
+  std::string text = fmt::format("{:.3g} % {}", 100 * std::abs(1 - to / from),
+                                 to <= from ? "less" : "more");
+  if (!r.model.encoding.classes.empty())
+    text += fmt::format("; accuracy {:.3g} to {:.3g}", r.accuracy.independent, r.accuracy.chosen);
+  else if (r.model.encoding.numeric() && !r.model.encoding.values)
+    text += fmt::format("; RMSE {:.4g} to {:.4g}", std::sqrt(from), std::sqrt(to));
+  return text;
+}
+
+// "an estimated 93 % of 12 agents gained: 7 surely, 0 surely lost".
+std::string who_gained(const FitResult& r) {
+  return fmt::format("an estimated {:.0f} % of {} agents gained: {} surely, {} surely lost",
+                     100 * r.expect_gain / static_cast<double>(r.agents.size()), r.agents.size(),
+                     r.gained, r.lost);
+}
+
+}  // namespace
+
 std::string headline(const FitResult& r) {
   const std::size_t n = r.agents.size();
   if (!r.scored)
@@ -31,19 +54,26 @@ std::string headline(const FitResult& r) {
                        measure_name(r.model.encoding), r.loss.chosen, scored_rows(r.model.solver));
   const char* const comma = r.model.solver == SolverKind::kStream ? "," : "";
   std::string text = fmt::format(
-      "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} (gain {5}); {6} of {7} "
-      "agents gained, {8} lost",
+      "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} ({5}; gain {6}); {7}",
       measure_name(r.model.encoding), comma, scored_rows(r.model.solver), r.loss.independent,
-      r.loss.chosen, with_interval(r.gain), r.gained, n, r.lost);
+      r.loss.chosen, in_known_units(r), with_interval(r.gain), who_gained(r));
   std::size_t least = n;
   for (std::size_t i = 0; i < n; ++i) {
     const double gain = r.agents[i].gain.mean;
     if (!std::isnan(gain) && (least == n || gain < r.agents[least].gain.mean)) least = i;
   }
-  if (n > 1 && least < n)
+  if (least < n)
     text += fmt::format("; worst agent {}: gain {}", r.model.agents[least].name,
                         with_interval(r.agents[least].gain));
   return text;
+}
+
+std::string verdict_legend(SolverKind solver) {
+  return fmt::format(
+      "gain: expected on {}, estimated from {} of all agents (empirical Bayes); chance: probability "
+      "that it is above 0; gained, lost: the 90 % interval excludes 0 and the gain is at least 1 % of "
+      "the error",
+      solver == SolverKind::kStream ? "such rows" : "new rows", scored_rows(solver));
 }
 
 }  // namespace affpcl

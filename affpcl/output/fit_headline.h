@@ -16,6 +16,9 @@ const char* scored_rows(SolverKind solver);
 
 std::string headline(const FitResult& result);
 
+// What gains, chances and verdicts are.
+std::string verdict_legend(SolverKind solver);
+
 // "0.98 [0.95, 1.02]", or the mean alone where there is no interval.
 std::string with_interval(const Estimate& estimate);
 

@@ -13,6 +13,7 @@ FitResult result() {
   r.loss = {.chosen = 147.16, .personalised = 147.16, .independent = 175.39, .pooled = 234.7};
   r.gain = {28.23, 20.16, 36.3, 28.23};
   r.gained = 1;
+  r.expect_gain = 1.6;
   r.even = 1;
   for (const char* name : {"Aarhus", "Faro"}) {
     AgentModel agent;
@@ -28,15 +29,26 @@ FitResult result() {
 TEST(FitHeadline, SaysTheGainWhoGainedAndTheWorst) {
   EXPECT_EQ(
       headline(result()),
-      "learning together took the mean squared error on held-out rows from 175.4 to 147.2 (gain "
-      "28.2 [20.2, 36.3]); 1 of 2 agents gained, 0 lost; worst agent Faro: gain 7.75 [-25.8, "
-      "41.3]");
+      "learning together took the mean squared error on held-out rows from 175.4 to 147.2 (16.1 % "
+      "less; RMSE 13.24 to 12.13; gain 28.2 [20.2, 36.3]); an estimated 80 % of 2 agents gained: 1 "
+      "surely, 0 surely lost; worst agent Faro: gain 7.75 [-25.8, 41.3]");
 }
 
 TEST(FitHeadline, ClassesHaveALogLoss) {
   FitResult r = result();
   r.model.encoding.classes = {"no", "yes"};
+  r.accuracy = {.chosen = 0.84, .personalised = 0.84, .independent = 0.8, .pooled = 0.7};
   EXPECT_NE(headline(r).find("took the log loss"), std::string::npos);
+  EXPECT_NE(headline(r).find("(16.1 % less; accuracy 0.8 to 0.84; gain"), std::string::npos)
+      << headline(r);
+}
+
+TEST(FitHeadline, ALossIsSaidToBeOne) {
+  FitResult r = result();
+  r.loss.chosen = 200;
+  EXPECT_NE(headline(r).find("from 175.4 to 200 (14 % more; RMSE 13.24 to 14.14;"),
+            std::string::npos)
+      << headline(r);
 }
 
 TEST(FitHeadline, AStreamPredictsRowsBeforeItLearns) {

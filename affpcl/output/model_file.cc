@@ -79,6 +79,10 @@ Json reading_json(const ReadOptions& o) {
            o.decimal_before == '\0' ? std::string() : std::string(1, o.decimal_before)}};
 }
 
+Json to_json(const ByKind<double>& weights) {
+  return {{"personalised", weights[0]}, {"alone", weights[1]}, {"pooled", weights[2]}};
+}
+
 Json to_json(const Losses& l) {
   return {{"given", l.chosen},
           {"personalised", l.personalised},
@@ -269,6 +273,7 @@ std::string model_json(const Model& model) {
     agents.push_back({{"name", a.name},
                       {"rows", a.rows},
                       {"model", to_text(a.kind)},
+                      {"stacked", to_json(a.stacked)},
                       {"channels", std::move(own)},
                       {"alone", a.independent}});
     if (!a.weights.empty()) agents.back()["weights"] = a.weights;
@@ -421,6 +426,12 @@ Model parse_model(const std::string& text, const std::string& path) {
                  : kind == "pooled" ? Kind::kPooled
                                     : Kind::kPersonalised;
     if (kind != to_text(agent.kind)) r.damaged("model");
+    agent.stacked = vertex(agent.kind);
+    if (a.contains("stacked")) {
+      const Json& parts = r.object(a, "stacked");
+      agent.stacked = {r.get<double>(parts, "personalised"), r.get<double>(parts, "alone"),
+                       r.get<double>(parts, "pooled")};
+    }
     for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
     if (agent.channels.size() != model.channels.size()) r.damaged("channels");
     agent.independent = r.get<std::vector<std::vector<double>>>(a, "alone");
@@ -472,13 +483,15 @@ std::string fit_summary_json(const FitResult& result) {
   Json score{{"measure", measure},
              {"how", model.solver == SolverKind::kStream
                          ? "every row predicted before it is learnt from"
-                         : fmt::format("{}-fold cross-validation within agents", kFolds)}};
+                         : fmt::format("{}-fold cross-validation within agents", kFolds)},
+             {"repeats", model.solver == SolverKind::kStream ? 1 : result.repeats}};
   score[measure] = to_json(result.loss);
   if (classify) score["accuracy"] = to_json(result.accuracy);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   all["score"] = std::move(score);
   all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};
+  all["expected_to_gain"] = result.expect_gain;
   Json agents = Json::array();
   for (std::size_t i = 0; i < result.agents.size(); ++i) {
     const AgentScore& s = result.agents[i];
@@ -488,9 +501,11 @@ std::string fit_summary_json(const FitResult& result) {
     if (classify) a["accuracy"] = to_json(s.accuracy);
     if (!classify) a["variance"] = s.variance;
     a["gain"] = {{"mean", s.gain.mean}, {"lo", s.gain.lo}, {"hi", s.gain.hi}};
-    a["p"] = s.p;
+    a["probability"] = s.probability;
+    a["p"] = 1 - s.probability;
     a["verdict"] = to_text(s.verdict);
     a["given"] = to_text(model.agents[i].kind);
+    a["weights"] = to_json(model.agents[i].stacked);
     a["why"] = s.why;
     agents.push_back(std::move(a));
   }

@@ -193,7 +193,8 @@ class Stream {
     const std::size_t row = frame_.begin(at(i), 0) + at(t);
     const double* phi = lines_[0].rows->phi(i, t);
     ByKind<RowLoss> losses;
-    std::vector<double> predicted(lines_.size());
+    std::vector<double> predicted(lines_.size()), middle(lines_.size());
+    const auto chosen = static_cast<std::size_t>(scores_[at(i)].kind);
     for (std::size_t m = 0; m < losses.size(); ++m) {
       for (std::size_t k = 0; k < lines_.size(); ++k) {
         const In x = lines_[k].run->solution(m, i / kLanes);
@@ -202,8 +203,10 @@ class Stream {
         predicted[k] = lines_[k].offset[at(i)] + lines_[k].scale * sum;
       }
       losses[m] = row_loss(frame_, at(i), row, predicted);
+      const double share = ((m == chosen) + (m == 1)) / 2.0;
+      for (std::size_t k = 0; k < lines_.size(); ++k) middle[k] += share * predicted[k];
     }
-    scores_[at(i)].add(losses, frame_.wanted(at(i), row));
+    scores_[at(i)].add(losses, row_loss(frame_, at(i), row, middle), frame_.wanted(at(i), row));
   }
 
   const Frame& frame_;
@@ -235,6 +238,7 @@ Model make_model(const Frame& frame, const Stream& stream, std::uint64_t seed,
     const auto number = static_cast<std::int64_t>(i);
     AgentModel& agent = model.agents[i];
     agent.kind = score.kind;
+    agent.stacked = vertex(score.kind);
     for (std::size_t k = 0; k < stream.lines(); ++k) {
       LinearModel m;
       m.x = stream.coefficients(k, score.kind, number);
@@ -257,7 +261,7 @@ const Params<StreamOptions>& StreamOptions::params() {
   return kParams;
 }
 
-Fitted StreamSolver::solve(const Frame& frame, const FitRun& run) {
+Fitted StreamSolver::solve(Frame& frame, const FitRun& run) {
   // One leaf of agents is too little work for threads.
   const bool many = leaves_of(static_cast<std::int64_t>(frame.agents.size())) > 1;
   const std::unique_ptr<Team> serial = many ? nullptr : serial_team();

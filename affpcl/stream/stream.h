@@ -18,7 +18,7 @@ class StreamSolver final : public Solver {
   explicit StreamSolver(const StreamOptions& options) : options_(options) {}
   Parallel parallel() const override { return Parallel::kThreads; }
   RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
-  Fitted solve(const Frame& frame, const FitRun& run) override;
+  Fitted solve(Frame& frame, const FitRun& run) override;
 
  private:
   StreamOptions options_;

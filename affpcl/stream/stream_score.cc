@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace affpcl {
 namespace {
 
@@ -30,11 +32,11 @@ void Recent::add(double v) {
 }
 
 Paired Recent::all() const {
-  return {before_.n + now_.n, before_.s1 + now_.s1, before_.s2 + now_.s2, before_.s3 + now_.s3};
+  return {before_.n + now_.n, before_.s1 + now_.s1, before_.s2 + now_.s2};
 }
 
-void StreamScore::add(const ByKind<RowLoss>& row, double y) {
-  tally.add(row, kind, y);
+void StreamScore::add(const ByKind<RowLoss>& row, const RowLoss& middle, double y) {
+  tally.add({row[static_cast<std::size_t>(kind)], middle, row}, y);
   for (std::size_t m = 0; m < row.size(); ++m) losses[m].add(row[m].loss);
   than_independent.add(row[0].loss - row[1].loss);
   than_pooled.add(row[0].loss - row[2].loss);
@@ -57,7 +59,10 @@ void one_pass(std::int64_t steps, const FitRun& run, FunctionRef<void(std::int64
 
 std::vector<RowTally> tallies(const std::vector<StreamScore>& scores) {
   std::vector<RowTally> all;
-  for (const StreamScore& s : scores) all.push_back(s.tally);
+  for (const StreamScore& s : scores) {
+    all.push_back(s.tally);
+    all.back().in_hand = all.back().unsure = std::nan("");  // the gain is that of the whole stream
+  }
   return all;
 }
 

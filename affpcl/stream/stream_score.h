@@ -31,7 +31,8 @@ class Recent {
 };
 
 struct StreamScore {
-  void add(const ByKind<RowLoss>& losses, double y);
+  // `middle` is the loss halfway between the chosen model and the independent one.
+  void add(const ByKind<RowLoss>& losses, const RowLoss& middle, double y);
 
   RowTally tally;
   Recent than_independent, than_pooled;

@@ -90,12 +90,13 @@ class Learner {
     for (std::int64_t i = 0; i < log_.shape().agents; ++i) {
       if (!log_.present(i, t)) continue;
       ByKind<RowLoss> losses;
+      ByKind<double> errors;
       for (std::size_t m = 0; m < losses.size(); ++m) {
-        const double e =
-            log_.error(i, t, run_.solution(m, i / kLanes), static_cast<int>(i % kLanes));
-        losses[m].loss = e * e;
+        errors[m] = log_.error(i, t, run_.solution(m, i / kLanes), static_cast<int>(i % kLanes));
+        losses[m].loss = errors[m] * errors[m];
       }
-      scores_[at(i)].add(losses, 0);
+      const double middle = (errors[static_cast<std::size_t>(scores_[at(i)].kind)] + errors[1]) / 2;
+      scores_[at(i)].add(losses, {middle * middle, 0}, 0);
     }
     run_.advance(t + 1);
   }
@@ -142,6 +143,7 @@ Model make_model(const Frame& frame, const Learner& learner, std::uint64_t seed,
     const auto number = static_cast<std::int64_t>(i);
     AgentModel& agent = model.agents[i];
     agent.kind = learner.scores()[i].kind;
+    agent.stacked = vertex(agent.kind);
     agent.channels.push_back(
         {.x = learner.values(agent.kind, number), .se = {}, .cov = {}, .s2 = std::nan("")});
     agent.independent.push_back(learner.values(Kind::kIndependent, number));
@@ -159,7 +161,7 @@ Frame TdSolver::read(const FrameOptions&, Team&) {
   return frame_of(*log_);
 }
 
-Fitted TdSolver::solve(const Frame& frame, const FitRun& run) {
+Fitted TdSolver::solve(Frame& frame, const FitRun& run) {
   const std::string method = options_.method.empty() ? "affpcl" : options_.method;
   Learner learner(*log_, method, options_, run);
   Fitted fitted;

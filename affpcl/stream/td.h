@@ -19,7 +19,7 @@ class TdSolver final : public Solver {
   Parallel parallel() const override { return Parallel::kNone; }
   RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
   Frame read(const FrameOptions& options, Team& team) override;  // the log; it needs no options
-  Fitted solve(const Frame& frame, const FitRun& run) override;
+  Fitted solve(Frame& frame, const FitRun& run) override;
 
  private:
   TdLog::Config config_;

@@ -2,27 +2,118 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <type_traits>
 
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/stack.h"
 
 namespace affpcl {
 namespace {
 
 constexpr double kMostCovariances = 1e6;  // numbers kept
+constexpr double kPriorRows = 20;         // a coefficient
 
-// The personalised model, unless another one's leave-one-out errors are clearly smaller.
-Kind choose(const AgentFit& agent) {
-  Paired than_independent, than_pooled;  // how much larger the personalised model's errors are
-  for (const ByKind<double>& e : agent.leave_one_out()) {
-    than_independent.add(e[0] - e[1]);
-    than_pooled.add(e[0] - e[2]);
-  }
-  return supported(than_independent, than_pooled);
+// The numbers of all agents' covariances are kept where they are not too many.
+bool keeps_covariances(const Frame& frame) {
+  return static_cast<double>(frame.agents.size() * frame.channels * frame.d * frame.d) <=
+         kMostCovariances;
 }
+
+Kind largest(const ByKind<double>& weights) {
+  return static_cast<Kind>(std::max_element(weights.begin(), weights.end()) - weights.begin());
+}
+
+// What a new row of an agent looks like: its own mean, and the covariance of its rows shrunk towards
+// that within all agents. A model's coefficients are least sure where its own rows vary least, so its
+// own covariance makes models seem closer than they are: by d/n of their distance. The covariance
+// within all agents therefore counts like 20 d rows.
+class NewRows {
+ public:
+  NewRows(const Frame& frame, Team& team)
+      : frame_(frame), within_(frame.d, frame.d) {
+    const std::size_t d = frame.d, n = frame.agents.size();
+    AgentSum sum(d * d + 1, n, team);
+    const double* const total = sum([&](std::size_t i, double* out) {
+      const Matrix rows = centred(i, mean_of(i));
+      add_gram(1, rows, {out, d, d});
+      out[d * d] += static_cast<double>(rows.cols()) - 1;
+    });
+    for (std::size_t j = 0; j < d * d; ++j)
+      within_.all()[j] = total[d * d] > 0 ? total[j] / total[d * d] : j % (d + 1) == 0 && j > 0;
+  }
+
+  // Fills in how far an agent's chosen model is from its independent one on a new row, and the mean
+  // square of the chosen one's error along their difference, as the mixed model has it: the agent's
+  // coefficients are those of the personalised model with its covariance.
+  void compare(std::size_t agent, const AgentModel& model, const AgentModel& personalised,
+               RowTally& tally) const {
+    const std::size_t d = frame_.d;
+    const Vector mean = mean_of(agent);
+    const Matrix rows = centred(agent, mean);
+    double far = 0, unsure = 0, vague = 0;
+    // Of a weighted sum of outcomes; without weights there is one sum per channel.
+    const auto add = [&](std::size_t from, std::size_t to, const std::vector<double>& weights) {
+      Vector apart(d), off(d);
+      for (std::size_t c = from; c < to; ++c)
+        for (std::size_t j = 0; j < d; ++j) {
+          const double x = model.channels[c].x[j], w = weights[c - from];
+          apart[j] += w * (model.independent[c][j] - x);
+          off[j] += w * (personalised.channels[c].x[j] - x);
+        }
+      const Vector S = second_moment_times(mean, rows, apart);
+      const double distance = dot(apart, S), at_mean = dot(apart, mean) * dot(apart, mean);
+      far += distance;
+      // The mean of new rows is that of the agent's rows up to a share of their variance.
+      const double move = (distance - at_mean) / static_cast<double>(rows.cols() + 1);
+      vague += 4 * at_mean * move + 2 * move * move;
+      unsure += dot(off, S) * dot(off, S);
+      for (std::size_t c = from; c < to; ++c)
+        unsure += weights[c - from] * weights[c - from] *
+                  dot(S, multiply(MatrixView(personalised.channels[c].cov.data(), d, d), S));
+    };
+    if (!model.weights.empty()) add(0, model.channels.size(), model.weights);
+    for (std::size_t c = 0; c < model.channels.size() && model.weights.empty(); ++c)
+      add(c, c + 1, {1});
+    tally.in_hand = far;
+    tally.unsure = far > 0 ? unsure / far : 0;
+    tally.vague = far > 0 ? std::sqrt(vague) / far : 0;
+  }
+
+ private:
+  Vector mean_of(std::size_t agent) const {
+    const std::size_t from = frame_.begin(agent, 0), count = frame_.agent_rows(agent);
+    Vector mean(frame_.d);
+    for (std::size_t j = 0; j < frame_.d; ++j)
+      for (std::size_t r = from; r < from + count; ++r)
+        mean[j] += frame_.X[j * frame_.rows + r] / static_cast<double>(count);
+    return mean;
+  }
+  Matrix centred(std::size_t agent, const Vector& mean) const {
+    Matrix rows = frame_.block(frame_.begin(agent, 0), frame_.agent_rows(agent));
+    for (std::size_t j = 0; j < frame_.d; ++j)
+      for (double& v : rows.row(j)) v -= mean[j];
+    return rows;
+  }
+  // E z z' times a vector, z a new row.
+  Vector second_moment_times(const Vector& mean, const Matrix& rows, const Vector& v) const {
+    const auto n = static_cast<double>(rows.cols()), prior = kPriorRows * static_cast<double>(frame_.d);
+    const Vector own = multiply(rows, multiply(transposed(rows), v)), all = multiply(within_, v);
+    const double along = dot(mean, v), unknown_mean = 1 + 1 / n;
+    Vector out(frame_.d);
+    for (std::size_t j = 0; j < frame_.d; ++j)
+      out[j] = along * mean[j] + unknown_mean * (own[j] + prior * all[j]) / (n - 1 + prior);
+    return out;
+  }
+
+  const Frame& frame_;
+  Matrix within_;  // covariance of columns within agents
+};
 
 // Calls each(list, size) for every list of numbers of an agent's model.
 template <class Each>
@@ -44,8 +135,8 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
   for (std::int64_t i = own.first; i < own.last; ++i) {
     AgentModel& a = model.agents[static_cast<std::size_t>(i)];
     numbers.insert(numbers.end(),
-                   {static_cast<double>(a.rows), static_cast<double>(a.kind), a.widened});
-    numbers.push_back(a.level);
+                   {static_cast<double>(a.rows), a.stacked[0], a.stacked[1], a.stacked[2], a.widened,
+                    static_cast<double>(a.level)});
     for (const LinearModel& c : a.channels) numbers.push_back(c.s2);
     each_list(frame, a, [&](const std::vector<double>& v, std::size_t) {
       numbers.insert(numbers.end(), v.begin(), v.end());
@@ -57,7 +148,8 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
     for (; at != theirs.data() + theirs.size(); ++i) {
       AgentModel& a = model.agents[i];
       a.rows = static_cast<std::size_t>(*at++);
-      a.kind = static_cast<Kind>(*at++);
+      for (double& w : a.stacked) w = *at++;
+      a.kind = largest(a.stacked);
       a.widened = *at++;
       a.level = static_cast<int>(*at++);
       a.channels.resize(frame.channels);
@@ -85,15 +177,25 @@ void gather_tallies(Team& team, std::vector<RowTally>& tallies) {
   });
 }
 
-Model make_model(const Frame& frame, const FoldFit& fit, const FitRun& run) {
+// The combined model of every agent of this process, and how far it is from its independent one.
+Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKind<double>>& weights,
+                 const FitRun& run, std::vector<RowTally>& tallies) {
   Model model = begin_model(frame, run.seed);
   model.agents = begin_agents(frame);
-  run.team.each(own_agents(frame.agents.size(), run.team), [&](std::int64_t at, int) {
+  const NewRows new_rows(frame, run.team);
+  const Leaves own = own_agents(frame.agents.size(), run.team);
+  run.team.each(own, [&](std::int64_t at, int) {
     const auto i = static_cast<std::size_t>(at);
-    const std::unique_ptr<AgentFit> fitted = fit.agent(i);
     AgentModel& agent = model.agents[i];
-    agent.kind = choose(*fitted);
-    fitted->describe(agent.kind, agent);
+    agent.stacked = weights[static_cast<std::size_t>(at - own.first)];
+    agent.kind = largest(agent.stacked);
+    const std::unique_ptr<AgentFit> fitted = fit.agent(i);
+    AgentModel personalised;
+    fitted->describe(agent.stacked, agent);
+    fitted->describe(vertex(Kind::kPersonalised), personalised);
+    new_rows.compare(i, agent, personalised, tallies[i]);
+    if (!keeps_covariances(frame))
+      for (LinearModel& channel : agent.channels) channel.cov.clear();
   });
   fit.describe(model, run.team);
   gather_agents(frame, run.team, model);
@@ -128,53 +230,187 @@ std::vector<double> fold_sizes(const Frame& frame, Processes& processes) {
   return sizes;
 }
 
-void score_fold(const Frame& frame, const FoldFit& fit, int fold, Team& team,
-                std::vector<RowTally>& tallies) {
-  team.each(own_agents(frame.agents.size(), team), [&](std::int64_t at, int) {
-    const auto i = static_cast<std::size_t>(at);
-    const std::size_t from = frame.begin(i, fold), to = frame.begin(i, fold + 1);
-    if (from == to) return;
-    const std::unique_ptr<AgentFit> agent = fit.agent(i);
-    const Kind chosen = choose(*agent);
-    const std::vector<ByKind<RowLoss>> losses = agent->losses(from, to);
-    for (std::size_t r = from; r < to; ++r)
-      tallies[i].add(losses[r - from], chosen, frame.wanted(i, r));
-  });
-}
+// What all agents may be given: each its combination, or one of the three models.
+constexpr std::size_t kCandidates = 4;
 
-void cross_validate(const Frame& frame, FoldedSolver& solver, const FitRun& run, Fitted& fitted) {
-  const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
-  fitted.scored = run.score && frame.all_rows > 1;
-  for (int f = 0; f < kFolds && fitted.scored; ++f) {
-    if (run.stopped()) {
-      fitted.scored = fitted.complete = false;
-      break;
-    }
-    const auto held_out = static_cast<std::size_t>(sizes[static_cast<std::size_t>(f)]);
-    if (held_out == 0 || held_out == frame.all_rows) continue;
-    score_fold(frame, *solver.learn(frame, f, run.team), f, run.team, fitted.tallies);
-    run.report((f + 2) / (kFolds + 1.0));
+// One repeat of the cross-validation, and what all of them sum up to. Agents of this process only.
+class CrossValidation {
+ public:
+  CrossValidation(const Frame& frame, Team& team)
+      : frame_(frame),
+        team_(team),
+        own_(own_agents(frame.agents.size(), team)),
+        all_(count()),
+        tallies_(count()) {}
+
+  // Predictions of the rows of one fold.
+  void predict(const FoldFit& fit, int fold) {
+    std::unique_ptr<RowScorer>& scorer = scorers_[at(fold)] = fit.scorer();
+    predictions_.resize(frame_.rows * 3 * scorer->width());
+    each([&](std::size_t i) {
+      const std::size_t from = frame_.begin(i, fold), to = frame_.begin(i, fold + 1);
+      if (from < to) fit.agent(i)->predict(from, to, predicted(*scorer, from));
+    });
   }
-  gather_tallies(run.team, fitted.tallies);
+
+  // Scores every fold that was predicted: with weights from the losses on the other folds.
+  void score() {
+    std::vector<std::array<StackLosses, kFolds>> losses(count());
+    each([&](std::size_t i) { add_losses(i, losses[held(i)]); });
+    for (int f = 0; f < kFolds; ++f) {
+      if (!scorers_[at(f)]) continue;
+      std::vector<StackLosses> others(count());
+      for (std::size_t i = 0; i < count(); ++i)
+        for (int g = 0; g < kFolds; ++g) {
+          all_[i].add(losses[i][at(g)], f == g ? 1 : 0);
+          others[i].add(losses[i][at(g)], f == g ? 0 : 1);
+        }
+      const std::vector<ByKind<double>> weights = stacked(others);
+      each([&](std::size_t i) { add_scores(i, f, weights[held(i)], tallies_[held(i)]); });
+    }
+    for (auto& scorer : scorers_) scorer.reset();
+    ++repeats_;
+  }
+
+  // The weights that suit the rows of all folds, unless one of the three models has a smaller loss
+  // over all agents: no table is given a model that is known to be worse. Fills in the tallies.
+  std::vector<ByKind<double>> weights(std::vector<RowTally>& tallies) {
+    AgentSum sum(kCandidates, frame_.agents.size(), team_);
+    const double* const totals = sum([&](std::size_t i, double* out) {
+      for (std::size_t c = 0; c < kCandidates; ++c) out[c] += tallies_[held(i)][c].loss.chosen;
+    });
+    const auto best =
+        stacks() ? static_cast<std::size_t>(std::min_element(totals, totals + kCandidates) - totals)
+                 : 0;
+    each([&](std::size_t i) {
+      tallies[i] = tallies_[held(i)][best];
+      tallies[i].scale(1.0 / repeats_);
+    });
+    if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
+    std::vector<StackLosses> mean(count());
+    for (std::size_t i = 0; i < count(); ++i) mean[i].add(all_[i], 1.0 / repeats_);
+    return stacked(mean);
+  }
+
+ private:
+  // The effects of a second factor's levels belong to the personalised model alone.
+  bool stacks() const { return !frame_.encoding.leveled(); }
+  static std::size_t at(int fold) { return static_cast<std::size_t>(fold); }
+  std::size_t count() const { return static_cast<std::size_t>(own_.count()); }
+  std::size_t held(std::size_t agent) const { return agent - static_cast<std::size_t>(own_.first); }
+  double* predicted(const RowScorer& scorer, std::size_t row) {
+    return predictions_.data() + row * 3 * scorer.width();
+  }
+  template <class Each>
+  void each(Each agent) {
+    team_.each(own_, [&](std::int64_t i, int) { agent(static_cast<std::size_t>(i)); });
+  }
+  std::vector<ByKind<double>> stacked(const std::vector<StackLosses>& losses) {
+    const Encoding& e = frame_.encoding;
+    if (!stacks()) return std::vector(count(), vertex(Kind::kPersonalised));
+    const bool log_losses = !e.classes.empty() || e.family == Family::kBinomial;
+    return stack_weights(losses, frame_.agents.size(), log_losses, team_);
+  }
+
+  void add_losses(std::size_t i, std::array<StackLosses, kFolds>& to) {
+    std::array<RowLoss, kStackGrid> row;
+    for (int f = 0; f < kFolds; ++f) {
+      if (!scorers_[at(f)]) continue;
+      const RowScorer& scorer = *scorers_[at(f)];
+      for (std::size_t r = frame_.begin(i, f); r < frame_.begin(i, f + 1); ++r) {
+        scorer.losses(i, r, predicted(scorer, r), stack_grid(), row.data());
+        for (std::size_t g = 0; g < kStackGrid; ++g) to[at(f)].loss[g] += row[g].loss;
+        to[at(f)].rows += 1;
+      }
+    }
+  }
+
+  void add_scores(std::size_t i, int fold, const ByKind<double>& weights,
+                  std::array<RowTally, kCandidates>& tally) {
+    const RowScorer& scorer = *scorers_[at(fold)];
+    std::array<ByKind<double>, 2 * kCandidates> models = {weights, vertex(Kind::kPersonalised),
+                                                          vertex(Kind::kIndependent),
+                                                          vertex(Kind::kPooled)};
+    for (std::size_t c = 0; c < kCandidates; ++c)  // halfway to the independent model
+      for (std::size_t k = 0; k < weights.size(); ++k)
+        models[kCandidates + c][k] = (models[c][k] + models[2][k]) / 2;
+    std::array<RowLoss, 2 * kCandidates> losses;
+    for (std::size_t r = frame_.begin(i, fold); r < frame_.begin(i, fold + 1); ++r) {
+      scorer.losses(i, r, predicted(scorer, r), models, losses.data());
+      for (std::size_t c = 0; c < kCandidates; ++c) {
+        tally[c].add({losses[c], losses[kCandidates + c], {losses[1], losses[2], losses[3]}},
+                     frame_.wanted(i, r));
+        tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
+      }
+    }
+  }
+
+  const Frame& frame_;
+  Team& team_;
+  Leaves own_;
+  std::array<std::unique_ptr<RowScorer>, kFolds> scorers_;
+  std::vector<double> predictions_;  // [row][Kind][width]
+  std::vector<StackLosses> all_;     // over all repeats
+  std::vector<std::array<RowTally, kCandidates>> tallies_;
+  int repeats_ = 0;
+};
+
+// The weights of this process's agents: the personalised models' where nothing is scored.
+std::vector<ByKind<double>> cross_validate(Frame& frame, FoldedSolver& solver, const FitRun& run,
+                                           Fitted& fitted) {
+  const double parts = 1 + run.repeats * double{kFolds};
+  CrossValidation validation(frame, run.team);
+  fitted.scored = run.score && frame.all_rows > 1;
+  for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
+    if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
+    const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
+    for (int f = 0; f < kFolds && fitted.scored; ++f) {
+      if (run.stopped()) fitted.scored = fitted.complete = false;
+      const auto held_out = static_cast<std::size_t>(sizes[static_cast<std::size_t>(f)]);
+      if (!fitted.scored || held_out == 0 || held_out == frame.all_rows) continue;
+      validation.predict(*solver.learn(frame, f, run.team), f);
+      run.report((2 + repeat * kFolds + f) / parts);
+    }
+    if (fitted.scored) validation.score();
+  }
+  const Leaves own = own_agents(frame.agents.size(), run.team);
+  if (!fitted.scored)
+    return std::vector(static_cast<std::size_t>(own.count()), vertex(Kind::kPersonalised));
+  return validation.weights(fitted.tallies);
 }
 
 }  // namespace
 
-bool keeps_covariances(const Frame& frame) {
-  return static_cast<double>(frame.agents.size() * frame.channels * frame.d * frame.d) <=
-         kMostCovariances;
+LinearModel combined(const ByKind<LinearModel>& models, const ByKind<double>& weights) {
+  LinearModel m;
+  const std::size_t d = models[0].x.size();
+  m.x.assign(d, 0.0), m.se.assign(d, 0.0), m.cov.assign(d * d, 0.0);
+  for (std::size_t k = 0; k < models.size(); ++k) {
+    for (std::size_t j = 0; j < d; ++j) m.x[j] += weights[k] * models[k].x[j];
+    m.s2 += weights[k] * models[k].s2;
+  }
+  for (std::size_t k = 0; k < models.size(); ++k)
+    for (std::size_t j = 0; j < d; ++j)
+      for (std::size_t l = 0; l <= j; ++l)
+        m.cov[j * d + l] +=
+            weights[k] * (models[k].cov[j * d + l] +
+                          (models[k].x[j] - m.x[j]) * (models[k].x[l] - m.x[l]));
+  for (std::size_t j = 0; j < d; ++j) {
+    for (std::size_t l = 0; l < j; ++l) m.cov[l * d + j] = m.cov[j * d + l];
+    m.se[j] = std::sqrt(std::max(0.0, m.cov[j * d + j]));
+  }
+  return m;
 }
 
-Fitted FoldedSolver::solve(const Frame& frame, const FitRun& run) {
+Fitted FoldedSolver::solve(Frame& frame, const FitRun& run) {
   Fitted fitted;
-  {
-    const std::unique_ptr<FoldFit> all = learn(frame, kAllRows, run.team);
-    fitted.model = make_model(frame, *all, run);
-    fitted.notes = notes_of(frame, *all, fitted.model);
-  }
-  run.report(1 / (kFolds + 1.0));
   fitted.tallies.resize(frame.agents.size());
-  cross_validate(frame, *this, run, fitted);
+  const std::unique_ptr<FoldFit> all = learn(frame, kAllRows, run.team);
+  run.report(1 / (1 + run.repeats * double{kFolds}));
+  const std::vector<ByKind<double>> weights = cross_validate(frame, *this, run, fitted);
+  fitted.model = make_model(frame, *all, weights, run, fitted.tallies);
+  fitted.notes = notes_of(frame, *all, fitted.model);
+  gather_tallies(run.team, fitted.tallies);
   return fitted;
 }
 

@@ -1,10 +1,12 @@
-// Solvers that learn from all rows at once, scored by cross-validation within agents. Such a solver
-// says how to learn from the rows outside one fold; what is done with the folds is the same for
-// all: the model from all rows, the model chosen for each agent, the losses on held-out rows.
+// Solvers that learn from all rows at once, scored by repeated cross-validation within agents. Such
+// a solver says how to learn from the rows outside one fold; what is done with the folds is the same
+// for all: the weights of each agent's three models (stack.h), the losses on held-out rows, and the
+// combined model from all rows.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,17 +16,31 @@ namespace affpcl {
 
 inline constexpr int kAllRows = -1;  // instead of a fold: no row is held out
 
+// Losses of combinations of an agent's three predictions of a row. Models are combined on the scale
+// of the linear predictor. It outlives the fit that made the predictions.
+class RowScorer {
+ public:
+  virtual ~RowScorer() = default;
+  // Numbers that predict one row by one model.
+  virtual std::size_t width() const = 0;
+  // Losses of the combinations with these weights; `predictions` is [Kind][width].
+  virtual void losses(std::size_t agent, std::size_t row, const double* predictions,
+                      std::span<const ByKind<double>> weights, RowLoss* out) const = 0;
+  // The squared distance of a combination's linear predictors to the independent model's, in units
+  // of the target.
+  virtual double distance(std::size_t agent, const double* predictions,
+                          const ByKind<double>& weights) const = 0;
+};
+
 // An agent's three models, learnt from the same rows; results are in the order of Kind.
 class AgentFit {
  public:
   virtual ~AgentFit() = default;
-  // Errors on each of the rows it was learnt from, as if that row had been held out: the smaller
-  // the better. They choose the agent's model.
-  virtual std::vector<ByKind<double>> leave_one_out() const = 0;
-  // Losses on rows [from, to) of the frame, which are held out.
-  virtual std::vector<ByKind<RowLoss>> losses(std::size_t from, std::size_t to) const = 0;
-  // Fills in the chosen model's coefficients and what belongs to them, in units of the target.
-  virtual void describe(Kind chosen, AgentModel& agent) const = 0;
+  // Predictions of rows [from, to) of the frame, [row][Kind][RowScorer::width].
+  virtual void predict(std::size_t from, std::size_t to, double* out) const = 0;
+  // Fills in the coefficients of the combination with these weights and what belongs to them, in
+  // units of the target, and its covariances.
+  virtual void describe(const ByKind<double>& weights, AgentModel& agent) const = 0;
 };
 
 // Everything learnt from the rows outside one fold, or from all rows.
@@ -33,6 +49,7 @@ class FoldFit {
   virtual ~FoldFit() = default;
   // Called by several threads at once, for agents of this process.
   virtual std::unique_ptr<AgentFit> agent(std::size_t agent) const = 0;
+  virtual std::unique_ptr<RowScorer> scorer() const = 0;
   // Fills in what all agents share. The agents of this process are in the model already.
   virtual void describe(Model& model, Team& team) const = 0;
   // What the user should know of the fit, a sentence each.
@@ -43,14 +60,16 @@ class FoldedSolver : public Solver {
  public:
   Parallel parallel() const final { return Parallel::kProcesses; }
   RowOrder row_order() const final { return RowOrder::kInFolds; }
-  Fitted solve(const Frame& frame, const FitRun& run) final;
+  Fitted solve(Frame& frame, const FitRun& run) final;
 
   // Learns from the rows outside fold `without`, first of all from kAllRows: what that found may be
-  // where the others start. The frame outlives the result.
+  // where the others start. The frame outlives the result, but deals its rows anew for every repeat.
   virtual std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) = 0;
 };
 
-// The numbers of all agents' covariances are kept where they are not too many.
-bool keeps_covariances(const Frame& frame);
+// The combination of models with these weights. Its covariance is that of a mixture: the mean of the
+// models' covariances and the covariance of their coefficients, so that models which disagree make
+// it less sure.
+LinearModel combined(const ByKind<LinearModel>& models, const ByKind<double>& weights);
 
 }  // namespace affpcl

@@ -1,7 +1,10 @@
+#define XXH_INLINE_ALL
+
 #include "affpcl/table/frame.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
@@ -153,46 +156,35 @@ char read_decimal(const Tables& tables) {
   return tables.columns.empty() ? '\0' : '.';
 }
 
-// The fold of each of one agent's rows: at random, but every class in every fold if it can be.
-std::vector<std::size_t> deal_folds(const std::size_t* rows, std::size_t count, std::size_t agent,
-                                    const Target& target, std::uint64_t seed) {
-  std::vector<double> draw(count);
-  for (std::size_t k = 0; k < count; ++k)
-    draw[k] = uniform({.seed = seed, .replicate = 0, .step = 0}, static_cast<std::int64_t>(agent),
-                      Purpose::kSample, static_cast<std::uint32_t>(k & 0x1FFFFFF));
-  const auto label = [&](std::size_t k) {
-    return target.classes.empty() ? 0 : target.classes[rows[k]];
-  };
+// The fold of each of one agent's rows, by place; `label` is the class of a place. Folds of all
+// agents together stay even: each agent begins with one of its own.
+template <class Label>
+std::vector<std::size_t> folds_of(const std::string& name, std::size_t count, std::uint64_t seed,
+                                  std::uint32_t repeat, Label label) {
+  const XXH64_hash_t agent = XXH3_64bits(name.data(), name.size());
+  std::vector<double> draw(count + 1);
+  uniforms_of({.seed = seed, .replicate = repeat, .step = 0}, static_cast<std::int64_t>(agent),
+              Purpose::kSample, draw);
   std::vector<std::size_t> order(count), fold(count);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const std::int32_t ca = label(a), cb = label(b);
-    return ca != cb ? ca < cb : draw[a] != draw[b] ? draw[a] < draw[b] : a < b;
+    return ca != cb ? ca < cb : draw[a + 1] != draw[b + 1] ? draw[a + 1] < draw[b + 1] : a < b;
   });
-  // Folds of all agents together stay even: each agent begins with another one.
-  for (std::size_t k = 0; k < count; ++k) fold[order[k]] = (k + agent) % kFolds;
+  const auto first = static_cast<std::size_t>(draw[0] * kFolds);
+  for (std::size_t k = 0; k < count; ++k) fold[order[k]] = (k + first) % kFolds;
   return fold;
 }
 
-// Rows that come agent after agent are put fold after fold too; the frame learns where each begins.
-void arrange(std::vector<std::size_t>& rows, const RowAgents& agents, const Target& target,
-             std::uint64_t seed, RowOrder order, Frame& frame) {
+// Where each agent's rows begin, which come agent after agent; all in the first fold.
+void arrange(const std::vector<std::size_t>& rows, const RowAgents& agents, Frame& frame) {
   frame.rows = rows.size();
-  for (std::size_t first = 0, i = 0; i < frame.agents.size(); ++i) {
-    std::size_t last = first;
-    while (last < rows.size() && static_cast<std::size_t>(agents.of_row[rows[last]]) == i) ++last;
-    const std::vector<std::size_t> fold =
-        order == RowOrder::kAsTheyCame
-            ? std::vector<std::size_t>(last - first)
-            : deal_folds(rows.data() + first, last - first, i, target, seed);
-    std::vector<std::size_t> dealt;
-    for (std::size_t f = 0; f < kFolds; ++f) {
-      frame.starts.push_back(first + dealt.size());
-      for (std::size_t k = first; k < last; ++k)
-        if (fold[k - first] == f) dealt.push_back(rows[k]);
-    }
-    std::copy(dealt.begin(), dealt.end(), rows.begin() + static_cast<std::ptrdiff_t>(first));
-    first = last;
+  for (std::size_t at = 0, i = 0; i < frame.agents.size(); ++i) {
+    const std::size_t first = at;
+    while (at < rows.size() && static_cast<std::size_t>(agents.of_row[rows[at]]) == i)
+      frame.places.push_back(static_cast<std::uint32_t>(at++ - first));
+    frame.starts.push_back(first);
+    frame.starts.insert(frame.starts.end(), kFolds - 1, at);
   }
   frame.starts.push_back(rows.size());
 }
@@ -368,7 +360,7 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   if (processes.count() > 1)
     deliver(tables, features, target, encoding, agents, levels, keep, frame.agents.size(), team);
   std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
-  arrange(rows, agents, target, o.seed, order, frame);
+  arrange(rows, agents, frame);
   frame.all_rows = sum(processes, frame.rows);
   set_row_columns(tables, rows, frame);
   AgentRows agent_rows{.first = {}, .weight = frame.row_weight};
@@ -387,7 +379,41 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
           read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
                        o.channels, frame.agents, frame.files[0]);
     });
+  if (order == RowOrder::kInFolds) frame.deal(o.seed, 0);
   return frame;
+}
+
+void Frame::deal(std::uint64_t seed, std::uint32_t repeat) {
+  std::vector<std::size_t> order(rows);  // where each row is to come from
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    const std::size_t first = begin(i, 0), count = agent_rows(i);
+    if (count == 0) continue;
+    std::vector<std::size_t> at(count);
+    for (std::size_t r = 0; r < count; ++r) at[places[first + r]] = first + r;
+    const std::vector<std::size_t> fold =
+        folds_of(agents[i], count, seed, repeat,
+                 [&](std::size_t place) { return classes.empty() ? 0 : classes[at[place]]; });
+    std::size_t to = first;
+    for (std::size_t f = 0; f < kFolds; ++f) {
+      starts[i * kFolds + f] = to;
+      for (std::size_t place = 0; place < count; ++place)
+        if (fold[place] == f) order[to++] = at[place];
+    }
+  }
+  const auto reorder = [&]<class T>(T* column, std::vector<T>& memory) {
+    memory.assign(column, column + rows);
+    for (std::size_t r = 0; r < rows; ++r) column[r] = memory[order[r]];
+  };
+  std::vector<double> memory;
+  for (std::size_t j = 0; j < d; ++j) reorder(X.data() + j * rows, memory);
+  for (std::size_t at = 0; at < Y.size(); at += rows) reorder(Y.data() + at, memory);
+  for (std::vector<double>* columns : {&row_weight, &trials, &offset, &subtracted})
+    for (std::size_t at = 0; at < columns->size(); at += rows) reorder(columns->data() + at, memory);
+  std::vector<std::int32_t> labels;
+  for (std::vector<std::int32_t>* column : {&classes, &level})
+    if (!column->empty()) reorder(column->data(), labels);
+  std::vector<std::uint32_t> numbers;
+  reorder(places.data(), numbers);
 }
 
 double Frame::wanted(std::size_t agent, std::size_t row) const {

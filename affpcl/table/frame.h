@@ -36,6 +36,7 @@ struct Frame {
     return starts[agent * kFolds + static_cast<std::size_t>(fold)];
   }
   std::size_t agent_rows(std::size_t agent) const { return begin(agent + 1, 0) - begin(agent, 0); }
+  std::vector<std::uint32_t> places;  // of each row among its agent's, as they came
   std::vector<double> X;              // [d][rows], standardised, X[0][.] = 1
   std::vector<double> Y;              // [channels][rows], centred and scaled
   std::vector<double> y_mean, y_sd;   // by channel
@@ -56,6 +57,10 @@ struct Frame {
   }
   // Of all channels where they are outcomes, else of the first: what an agent wants to know.
   double wanted(std::size_t agent, std::size_t row) const;
+
+  // Deals every agent's rows into folds anew: at random, but every class in every fold if it can
+  // be. The folds of an agent depend on seed, repeat, its name and the places of its rows alone.
+  void deal(std::uint64_t seed, std::uint32_t repeat);
 
   // [d][count]: X of some rows, close together in memory.
   Matrix block(std::size_t from, std::size_t count) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "affpcl/data/file_test.h"
@@ -76,6 +77,60 @@ TEST_F(FrameTest, ATableAtHandIsAsGoodAsAFile) {
   EXPECT_EQ(f.X, file.X);
   EXPECT_EQ(f.Y, file.Y);
   EXPECT_EQ(f.files, std::vector<std::string>{"arrays"});
+}
+
+// The numbers of an agent's rows by fold: x tells rows apart.
+std::vector<std::vector<double>> folds_of(const Frame& f, const std::string& agent) {
+  const auto i =
+      static_cast<std::size_t>(std::find(f.agents.begin(), f.agents.end(), agent) - f.agents.begin());
+  const Source& x = f.encoding.sources[0];
+  std::vector<std::vector<double>> folds(kFolds);
+  for (int fold = 0; fold < kFolds; ++fold)
+    for (std::size_t r = f.begin(i, fold); r < f.begin(i, fold + 1); ++r)
+      folds[static_cast<std::size_t>(fold)].push_back(
+          std::round(x.mean[0] + x.sd[0] * f.X[f.rows + r]));
+  return folds;
+}
+
+TEST_F(FrameTest, FoldsDependOnTheAgentsOwnNameAndRowsAlone) {
+  const auto table = [&](const std::string& other, bool third) {
+    std::string text = "agent,x,y,z\n";
+    for (int r = 0; r < 40; ++r) {
+      text += (r % 2 == 0 ? "m" : other) + "," + std::to_string(r) + "," + std::to_string(r * r) +
+              "," + std::to_string(r % 7) + "\n";
+      if (third && r % 3 == 0) text += "b," + std::to_string(100 + r) + ",5,2\n";
+    }
+    write(text);
+    return build_frame(options());
+  };
+  const auto want = folds_of(table("n", false), "m");
+  for (std::size_t f = 0; f < kFolds; ++f) EXPECT_EQ(want[f].size(), 4u);
+  EXPECT_EQ(folds_of(table("a", false), "m"), want);  // renamed, so that it comes first
+  EXPECT_EQ(folds_of(table("n", true), "m"), want);   // one more agent
+  FrameOptions o = options();
+  o.seed = 2;
+  EXPECT_NE(folds_of(build_frame(o), "m"), want);
+}
+
+TEST_F(FrameTest, DealingAgainMovesWholeRows) {
+  write_rows(33);
+  const Frame before = build_frame(options());
+  Frame f = before;
+  f.deal(1, 1);
+  EXPECT_NE(f.X, before.X);
+  const auto rows = [](const Frame& g) {  // agent, place, x, y
+    std::vector<std::array<double, 4>> list;
+    for (std::size_t i = 0; i < g.agents.size(); ++i)
+      for (std::size_t r = g.begin(i, 0); r < g.begin(i + 1, 0); ++r)
+        list.push_back({static_cast<double>(i), static_cast<double>(g.places[r]),
+                        g.X[g.rows + r], g.Y[r]});
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  EXPECT_EQ(rows(f), rows(before));
+  f.deal(1, 0);
+  EXPECT_EQ(f.X, before.X);
+  EXPECT_EQ(f.starts, before.starts);
 }
 
 TEST_F(FrameTest, RowsStayAsTheyCameIfAsked) {

@@ -23,6 +23,12 @@ const char* to_text(Kind kind);
 template <class T>
 using ByKind = std::array<T, 3>;  // in the order of Kind
 
+inline ByKind<double> vertex(Kind kind) {  // all weight on one model
+  ByKind<double> weights = {};
+  weights[static_cast<std::size_t>(kind)] = 1;
+  return weights;
+}
+
 // The form of the random-effects covariance D.
 enum class Covariance { kScalar, kDiagonal, kFull };
 const char* to_text(Covariance covariance);
@@ -45,7 +51,9 @@ struct LinearModel {
 struct AgentModel {
   std::string name;
   std::size_t rows = 0;
-  Kind kind = Kind::kPersonalised;               // the chosen model
+  // The chosen model is a combination: weights of its parts, and the part with the largest one.
+  ByKind<double> stacked = {1, 0, 0};
+  Kind kind = Kind::kPersonalised;
   double widened = 1;                            // the largest of its Posterior::widened
   std::vector<LinearModel> channels;             // the chosen model, by channel
   std::vector<std::vector<double>> independent;  // the independent baseline, by channel
@@ -109,8 +117,10 @@ const char* to_text(Outcome verdict);
 struct AgentScore {
   Losses loss, accuracy;  // accuracy: classification only
   double variance = 0;    // of the agent's own target; R^2 = 1 - loss / variance
-  Estimate gain;          // loss independent - loss chosen, with its 90 % interval
-  double p = 1;           // one-sided test of no gain
+  // Expected loss of the independent model minus that of the chosen one on new rows, both from all
+  // rows: posterior mean and 90 % interval, and the probability that it is above 0.
+  Estimate gain;
+  double probability = 0;
   Outcome verdict = Outcome::kEven;
   std::string why;  // in words, where there is something to say
 };
@@ -121,7 +131,9 @@ struct FitResult {
   Losses loss, accuracy, r2;  // over all rows; r2: regression only
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters
+  double expect_gain = 0;  // number of agents: the sum of their probabilities
   int gained = 0, even = 0, lost = 0;
+  int repeats = 1;  // of the cross-validation
   bool scored = false, complete = true;  // not complete: interrupted
   double seconds = 0;
   int threads = 1;

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 
 #include "affpcl/math/statistics.h"
 #include "affpcl/table/frame.h"
+#include "affpcl/table/gains.h"
 
 namespace affpcl {
 namespace {
@@ -18,11 +17,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kProbability = 0.01;  // the smallest of a class
 constexpr double kClearly = 0.01;      // level of the test that chooses a baseline
 constexpr double kFewestRows = 10;     // for such a choice
-constexpr double kFalse = 0.05;        // false discovery rate of the verdicts
-// Folds share their training rows. Nadeau and Bengio (2003): the variance of a mean over K folds is
-// 1 + K / (K - 1) times that of as many independent rows.
-constexpr double kSharedRows = 1 + kFolds / (kFolds - 1.0);
-constexpr double kSmall = 0.01;  // a smaller share of the error is no gain and no loss
+constexpr double kMostly = 0.8;        // a smaller weight of the personalised model is worth a word
+constexpr double kSmall = 0.01;        // a smaller share of the error is no gain and no loss
 
 Losses scaled(const Losses& l, double by) {
   return {l.chosen * by, l.personalised * by, l.independent * by, l.pooled * by};
@@ -30,27 +26,6 @@ Losses scaled(const Losses& l, double by) {
 void add(Losses& to, const Losses& l) {
   to.chosen += l.chosen, to.personalised += l.personalised, to.independent += l.independent,
       to.pooled += l.pooled;
-}
-
-// The larger p-value of Student's t-test and of its correction for skewed numbers.
-double one_sided(const Paired& p, double sign) {
-  if (!(p.se() > 0)) return 1;
-  const double t = sign * p.mean() / p.se();
-  const double plain = boost::math::cdf(
-      boost::math::complement(boost::math::students_t_distribution<double>(p.n - 1), t));
-  const double z = sign * skewed_t(p.n, p.s1, p.s2, p.s3);
-  const double skewed =
-      boost::math::cdf(boost::math::complement(boost::math::normal_distribution<double>(), z));
-  return std::max(plain, skewed);
-}
-
-// Benjamini and Hochberg (1995): the largest p-value that is a discovery.
-double discovery_limit(std::vector<double> p) {
-  std::sort(p.begin(), p.end());
-  double limit = -1;
-  for (std::size_t k = 0; k < p.size(); ++k)
-    if (p[k] <= kFalse * static_cast<double>(k + 1) / static_cast<double>(p.size())) limit = p[k];
-  return limit;
 }
 
 }  // namespace
@@ -69,7 +44,7 @@ std::vector<double> class_probabilities(const std::vector<double>& channels, std
 }
 
 RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
-                 const std::vector<double>& channels) {
+                 std::span<const double> channels) {
   const std::size_t classes = frame.encoding.classes.size();
   if (classes == 0) {
     double e = frame.wanted(agent, row);
@@ -77,18 +52,28 @@ RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
       e -= channels[c] * (channels.size() == 1 ? 1 : frame.theta[agent * frame.channels + c]);
     return {e * e, 0};
   }
-  const std::vector<double> q = class_probabilities(channels, classes);
+  const std::vector<double> q =
+      class_probabilities({channels.begin(), channels.end()}, classes);
   const auto top = std::max_element(q.begin(), q.end()) - q.begin();
   return {-std::log(q[static_cast<std::size_t>(frame.classes[row])]),
           top == frame.classes[row] ? 1.0 : 0.0};
 }
 
-void RowTally::add(const ByKind<RowLoss>& l, Kind kind, double y) {
-  const RowLoss &chosen = l[static_cast<std::size_t>(kind)], &independent = l[1];
-  affpcl::add(loss, {chosen.loss, l[0].loss, independent.loss, l[2].loss});
-  affpcl::add(right, {chosen.right, l[0].right, independent.right, l[2].right});
-  gain.add(independent.loss - chosen.loss);
+void RowTally::add(const RowScore& row, double y) {
+  const auto each = [&](Losses& to, double RowLoss::* of) {
+    affpcl::add(to, {row.chosen.*of, row.kinds[0].*of, row.kinds[1].*of, row.kinds[2].*of});
+  };
+  each(loss, &RowLoss::loss), each(right, &RowLoss::right);
+  const double from = row.chosen.loss, to = row.kinds[1].loss;
+  const double row_gap = 2 * (from + to - 2 * row.middle.loss);
+  const double row_slope = (row_gap - (to - from)) / 2;
+  gap += row_gap, slope += row_slope, slope2 += row_slope * row_slope;
   rows += 1, y1 += y, y2 += y * y;
+}
+
+void RowTally::scale(double by) {
+  loss = scaled(loss, by), right = scaled(right, by);
+  for (double* v : {&rows, &y1, &y2, &gap, &slope, &slope2, &distance}) *v *= by;
 }
 
 Kind supported(const Paired& than_independent, const Paired& than_pooled) {
@@ -103,17 +88,11 @@ Kind supported(const Paired& than_independent, const Paired& than_pooled) {
 
 namespace {
 
-// `folds` is 1 where every row is predicted by a model that saw only rows before it.
-AgentScore score_of(const RowTally& t, bool classify, double folds) {
+AgentScore score_of(const RowTally& t, bool classify) {
   AgentScore a;
   a.loss = scaled(t.loss, 1 / t.rows);
   if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
   a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
-  const double half = t.rows > 1 ? student_quantile((1 + kConfidence) / 2, t.rows - 1) *
-                                       t.gain.se() * std::sqrt(folds)
-                                 : kNaN;
-  a.gain = {t.gain.mean(), t.gain.mean() - half, t.gain.mean() + half, t.gain.mean()};
-  a.p = one_sided(t.gain, 1);
   return a;
 }
 
@@ -136,7 +115,7 @@ void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& r
   const double gain = result.loss.independent - result.loss.chosen;
   const auto agents = static_cast<double>(tallies.size());
   double squares = 0;
-  for (const RowTally& t : tallies) squares += std::pow(t.gain.s1 - t.rows * gain, 2);
+  for (const RowTally& t : tallies) squares += std::pow(t.loss.independent - t.loss.chosen - t.rows * gain, 2);
   const double half = tallies.size() > 1
                           ? student_quantile((1 + kConfidence) / 2, agents - 1) *
                                 std::sqrt(squares * agents / (agents - 1)) / rows
@@ -144,20 +123,46 @@ void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& r
   result.gain = {gain, gain - half, gain + half, gain};
 }
 
-// One-sided tests in both directions, at one false discovery rate over all agents.
-void set_verdicts(const std::vector<RowTally>& tallies, FitResult& result) {
-  std::vector<double> up, down;
-  for (std::size_t i = 0; i < tallies.size(); ++i) {
-    up.push_back(result.agents[i].p);
-    down.push_back(one_sided(tallies[i].gain, -1));
-  }
-  const double up_limit = discovery_limit(up), down_limit = discovery_limit(down);
+// Slopes of a log-likelihood have the variance of its curvature; a log loss is once, a deviance
+// twice that likelihood. Squared errors and gamma deviances have a noise variance of their own.
+double stated_noise(const RowTally& t, const Encoding& e) {
+  if (!e.classes.empty() || e.family == Family::kBinomial) return e.generalised() ? 0.5 : 0;
+  const bool counts = e.family == Family::kPoisson || e.family == Family::kNegativeBinomial;
+  return counts ? 1 : t.loss.chosen / t.rows;
+}
+
+// A loss per unit of squared distance makes distances of linear predictors a gap of losses. Without
+// models in hand the gap of the held-out rows stands in.
+GainEvidence evidence_of(const RowTally& t, const Encoding& encoding) {
+  GainEvidence e{.rows = t.rows,
+                 .gap = t.gap / t.rows,
+                 .slope = t.slope / t.rows,
+                 .slope2 = t.slope2 / t.rows,
+                 .in_hand = t.gap / t.rows,
+                 .vague = 0,
+                 .unsure = kNaN,
+                 .stated = stated_noise(t, encoding)};
+  const double bend = t.gap / t.distance;
+  if (std::isfinite(t.in_hand) && bend > 0)
+    e.in_hand = bend * t.in_hand, e.vague = t.vague, e.unsure = bend * t.unsure;
+  if (t.in_hand == 0) e.in_hand = 0;
+  return e;
+}
+
+// Gains of all agents, and verdicts by the sign that the 90 % interval leaves: at most 5 % of the
+// posterior lie on the other side.
+void set_verdicts(const std::vector<RowTally>& tallies, double freedom, FitResult& result) {
+  std::vector<GainEvidence> evidence;
+  for (const RowTally& t : tallies) evidence.push_back(evidence_of(t, result.model.encoding));
+  const std::vector<ShrunkGain> gains = shrink_gains(evidence, freedom);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
+    a.gain = gains[i].gain;
+    a.probability = gains[i].probability;
+    result.expect_gain += a.probability;
     const double least = kSmall * a.loss.independent;
-    // The verdict must not contradict the interval beside it.
-    if (up[i] <= up_limit && a.gain.mean > least && a.gain.lo > 0) a.verdict = Outcome::kGained;
-    if (down[i] <= down_limit && a.gain.mean < -least && a.gain.hi < 0) a.verdict = Outcome::kLost;
+    if (a.gain.lo > 0 && a.gain.mean > least) a.verdict = Outcome::kGained;
+    if (a.gain.hi < 0 && a.gain.mean < -least) a.verdict = Outcome::kLost;
     (a.verdict == Outcome::kGained ? result.gained
      : a.verdict == Outcome::kLost ? result.lost
                                    : result.even)++;
@@ -165,10 +170,12 @@ void set_verdicts(const std::vector<RowTally>& tallies, FitResult& result) {
 }
 
 std::string reason(const AgentModel& agent, SolverKind solver, std::size_t d) {
-  if (agent.rows == 1) return "one row: the centre's model, moved by that row; no interval";
-  if (agent.kind != Kind::kPersonalised)
-    return fmt::format("given the {} model: clearly better on its {}", to_text(agent.kind),
-                       solver == SolverKind::kStream ? "recent rows" : "rows held out one by one");
+  if (agent.rows == 1) return "one row, so nothing is held out: the gain is that of similar agents";
+  if (agent.kind != Kind::kPersonalised && solver == SolverKind::kStream)
+    return fmt::format("given the {} model: clearly better on its recent rows", to_text(agent.kind));
+  if (const ByKind<double>& w = agent.stacked; w[0] < kMostly)
+    return fmt::format("{:.0f} % personalised, {:.0f} % independent, {:.0f} % pooled", 100 * w[0],
+                       100 * w[1], 100 * w[2]);
   if (agent.widened > 1)
     return fmt::format("unlike the others: taken from a spread {:.3g} times as wide",
                        std::sqrt(agent.widened));
@@ -180,10 +187,9 @@ std::string reason(const AgentModel& agent, SolverKind solver, std::size_t d) {
 
 void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitResult& result) {
   const bool classify = !frame.encoding.classes.empty();
-  const double folds = result.model.solver == SolverKind::kExact ? kSharedRows : 1;
-  for (const RowTally& t : tallies) result.agents.push_back(score_of(t, classify, folds));
+  for (const RowTally& t : tallies) result.agents.push_back(score_of(t, classify));
   score_all(tallies, classify, result);
-  set_verdicts(tallies, result);
+  set_verdicts(tallies, static_cast<double>(frame.d), result);
   for (std::size_t i = 0; i < tallies.size(); ++i)
     result.agents[i].why = reason(result.model.agents[i], result.model.solver, frame.d);
 }

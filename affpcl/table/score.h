@@ -1,8 +1,8 @@
-// Scores on held-out rows: losses, gains, the choice of an agent's model and the verdicts, for all
-// solvers.
+// Scores on held-out rows: losses, gains and the verdicts, for all solvers.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "affpcl/table/model.h"
@@ -10,8 +10,8 @@
 namespace affpcl {
 
 struct Paired {  // sums of powers of paired differences
-  double n = 0, s1 = 0, s2 = 0, s3 = 0;
-  void add(double v) { ++n, s1 += v, s2 += v * v, s3 += v * v * v; }
+  double n = 0, s1 = 0, s2 = 0;
+  void add(double v) { ++n, s1 += v, s2 += v * v; }
   double mean() const { return s1 / n; }
   double se() const;  // of the mean; NaN for fewer than two
 };
@@ -22,17 +22,33 @@ struct RowLoss {
 // The loss of predictions by channel, in units of the target. Outcomes are weighted here, unless
 // there is one number for all.
 RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
-                 const std::vector<double>& channels);
+                 std::span<const double> channels);
 
-struct RowTally {  // sums over one agent's held-out rows
-  Losses loss, right;
-  Paired gain;
-  double rows = 0, y1 = 0, y2 = 0;
-  void add(const ByKind<RowLoss>& losses, Kind chosen, double y);
+// The losses of one held-out row. `middle` is that of the model halfway between the chosen and the
+// independent one.
+struct RowScore {
+  RowLoss chosen, middle;
+  ByKind<RowLoss> kinds;
 };
 
-// The model that an agent's rows support: the personalised one, unless a baseline is clearly
-// better. The arguments are the personalised model's errors minus those of the baselines.
+// Sums over one agent's held-out rows. Between the chosen model (t = 0) and the independent one
+// (t = 1) a loss is about L(t) = L(0) + gap t^2 - 2 slope t: exactly so for squared errors. The gain
+// L(1) - L(0) is gap - 2 slope.
+struct RowTally {
+  Losses loss, right;
+  double rows = 0, y1 = 0, y2 = 0;
+  double gap = 0, slope = 0, slope2 = 0;  // slope2: squares of the rows' slopes
+  double distance = 0;                    // squared, of the two models' linear predictors
+  // Of the two models from all rows: their squared distance on a new row, the standard deviation of
+  // its logarithm, and the mean square of the chosen model's error along their difference. NaN where
+  // the solver does not say.
+  double in_hand = 0, vague = 0, unsure = 0;
+  void add(const RowScore& row, double y);
+  void scale(double by);
+};
+
+// The model that an agent's rows support in a stream: the personalised one, unless a baseline is
+// clearly better. The arguments are the personalised model's errors minus those of the baselines.
 Kind supported(const Paired& than_independent, const Paired& than_pooled);
 
 // Fills in the scores of the agents and of all rows.

@@ -19,7 +19,8 @@ namespace affpcl {
 struct FitRun {
   Team& team;
   std::uint64_t seed = 1;
-  bool score = true;  // false: the model only; a stream scores itself as it learns
+  bool score = true;  // false: personalised models only; a stream scores itself as it learns
+  int repeats = 1;    // of the cross-validation
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
 
@@ -45,8 +46,9 @@ class Solver {
   virtual RowOrder row_order() const = 0;
   // The frame of the files that the options name.
   virtual Frame read(const FrameOptions& options, Team& team);
-  // Several processes may share the agents; only rank 0 has the result.
-  virtual Fitted solve(const Frame& frame, const FitRun& run) = 0;
+  // Several processes may share the agents; only rank 0 has the result. A solver may deal the
+  // frame's rows into other folds.
+  virtual Fitted solve(Frame& frame, const FitRun& run) = 0;
 };
 
 }  // namespace affpcl

@@ -20,7 +20,7 @@ function fitTiles(result) {
     list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `independent ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
     if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `independent ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
     if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `independent ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
-    list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost`]);
+    list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost${Number.isFinite(result.expected_to_gain) ? `; an estimated ${number(result.expected_to_gain, 3)} gain` : ""}`]);
   } else {
     list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
   }
@@ -37,11 +37,11 @@ function gainFigure(result) {
       name: a.agent, value: a.gain.mean ?? NaN, lo: a.gain.lo ?? NaN, hi: a.gain.hi ?? NaN, outcome: a.verdict, more: `${a.given}${a.why ? `: ${a.why}` : ""}`,
     })), { base: 0, axis: "independent error − chosen error" }),
     table: () => ({
-      columns: ["agent", "rows", "gain", "lo", "hi", "p", "verdict"],
-      rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.p, a.verdict]),
+      columns: ["agent", "rows", "gain", "lo", "hi", "probability", "verdict"],
+      rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.probability, a.verdict]),
     }),
-    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, with 90 % intervals. Verdicts are one-sided tests at a 5 % false discovery rate ` +
-      "(Benjamini-Hochberg); a gain below 1 % of the error is even.",
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, estimated from all agents together (empirical Bayes), with 90 % intervals. ` +
+      "An agent gained or lost where its interval excludes 0 and the gain is at least 1 % of its error.",
   });
 }
 

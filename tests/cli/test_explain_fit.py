@@ -187,3 +187,10 @@ def test_the_noise_variances_of_agents(loud):
 
 def test_the_models_of_agents_with_their_own_noise(loud):
     assert deviation([a["x"] for a in loud.agents], loud.x) <= NOISE_TOLERANCE
+
+
+def test_stacking_leaves_its_prior_where_losses_are_equal():
+    """Two agents' worth of the personalised model, one spread over the grid: as affpcl/table/stack_test.cc has it."""
+    for log_losses in (False, True):
+        weights = page.stack(np.full((5, 15), 10.), np.full(5, 10.), log_losses, 2000)
+        assert weights[0] == pytest.approx([7 / 9, 1 / 9, 1 / 9], abs=1e-4)

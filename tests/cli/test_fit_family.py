@@ -148,7 +148,7 @@ def test_trials_count_successes(tables):
 
 
 def test_common_columns_have_no_random_effect(tables):
-    model, summary = fitted(tables, "common", "--target", "answer", "--common", "x,z")
+    model, summary = fitted(tables, "common", "--target", "answer", "--common", "x,z", "--no-score")
     assert model["channels"][0]["D"][1:] == [0, 0] and model["channels"][0]["D"][0] > 0
     assert any("Gauss-Hermite" in note for note in summary["notes"])
     centre = model["channels"][0]["centre"]["x"]
