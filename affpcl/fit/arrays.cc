@@ -111,6 +111,16 @@ Tables tables_of(DataTable table) {
   return t;
 }
 
+// What each column is; those that name things become texts.
+Encoding begin(DataTable& table, const FrameOptions& o) {
+  const std::vector<std::string> header = table.names();
+  Encoding encoding = begin_encoding({table.path}, header, o);
+  const TableOptions needed = columns_needed(header, o, encoding);
+  for (Column& c : table.columns)
+    if (std::find(needed.text.begin(), needed.text.end(), c.name) != needed.text.end()) make_text(c);
+  return encoding;
+}
+
 // The values of one source in the rows of a table, as RowPredictor::encode wants them.
 class SourceValues {
  public:
@@ -188,12 +198,13 @@ Arrays arrays_of(std::span<const double> X, std::span<const std::string> groups)
 }
 
 FitResult fit(DataTable table, FitOptions options) {
-  std::vector<std::string> header = table.names();
-  const Encoding encoding = begin_encoding({table.path}, header, options.frame);
-  const TableOptions needed = columns_needed(header, options.frame, encoding);
-  for (Column& c : table.columns)
-    if (std::find(needed.text.begin(), needed.text.end(), c.name) != needed.text.end()) make_text(c);
+  const Encoding encoding = begin(table, options.frame);
   return fit(tables_of(std::move(table)), encoding, options);
+}
+
+Frame build_frame(DataTable table, const FrameOptions& options) {
+  const Encoding encoding = begin(table, options);
+  return build_frame(tables_of(std::move(table)), encoding, options);
 }
 
 FitResult fit(Arrays arrays, ArrayTarget target, FitOptions options) {

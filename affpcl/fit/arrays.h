@@ -17,6 +17,7 @@ namespace affpcl {
 // Columns of numbers and texts, as a file would have them. options.frame names the target, the
 // agents and all the rest; paths are not read.
 FitResult fit(DataTable table, FitOptions options);
+Frame build_frame(DataTable table, const FrameOptions& options);
 
 // Rows as columns of numbers, NaN where one is missing, and the agent of each row.
 struct Arrays {

@@ -111,6 +111,10 @@ const std::vector<double>& RowPredictor::weights(const AgentModel* agent) const 
   return agent == nullptr ? mean_weights_ : agent->weights;
 }
 
+double RowPredictor::least() const {
+  return model_.encoding.numeric() ? -std::numeric_limits<double>::infinity() : 0;
+}
+
 double RowPredictor::loss(double y, double trials, double mean) const {
   const double means[] = {model_.encoding.family == Family::kBinomial ? 1 - mean : mean, mean};
   return likelihood_->loss(model_.psi, y, trials, means);
@@ -449,8 +453,7 @@ class Predictor {
     const auto [y, half] = interval;
     put_decimal(y);
     out_.csv += separator_;
-    const double least = e_.numeric() ? -std::numeric_limits<double>::infinity() : 0;
-    if (!std::isnan(half)) put_decimal(std::max(y - half, least));
+    if (!std::isnan(half)) put_decimal(std::max(y - half, rows_.least()));
     out_.csv += separator_;
     if (!std::isnan(half)) put_decimal(y + half);
     double truth = targets_.empty() ? std::nan("") : 0;

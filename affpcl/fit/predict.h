@@ -30,6 +30,7 @@ class RowPredictor {
   static constexpr double kNewText = -1;
   std::int64_t encode(std::span<const double> row, std::vector<double>& x,
                       FunctionRef<void(const Source&)> refuse) const;
+  double least() const;  // no target is below it
   // Half of the interval is NaN where the model does not know it.
   struct Interval {
     double y, half;

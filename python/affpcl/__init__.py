@@ -11,7 +11,7 @@ The engine is C++ (affpcl._core); docs/python.md is the guide.
 from affpcl._core import Block, Key, Model, Sample, Shape, catalogue, instruction_set, normals, uniforms, version
 from affpcl.estimators import PersonalizedClassifier, PersonalizedGLM, PersonalizedRegressor
 from affpcl.extend import Memory, Method, Problem, method, problem
-from affpcl.files import FileFit, fit, load_model
+from affpcl.fits import Affinity, Fit, affinity, fit, load_model, predict, report
 from affpcl.personalized import Personalized
 from affpcl.studies import Replicate, Result, benchmark, reproduce, run
 from affpcl.tables import Table
@@ -19,8 +19,8 @@ from affpcl.tables import Table
 __version__ = version()
 
 __all__ = [
-    "Block", "FileFit", "Key", "Memory", "Method", "Model", "Personalized", "PersonalizedClassifier", "PersonalizedGLM",
-    "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "benchmark",
-    "catalogue", "fit",
-    "instruction_set", "load_model", "method", "normals", "problem", "reproduce", "run", "uniforms",
+    "Affinity", "Block", "Fit", "Key", "Memory", "Method", "Model", "Personalized", "PersonalizedClassifier", "PersonalizedGLM",
+    "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "affinity",
+    "benchmark", "catalogue", "fit", "instruction_set", "load_model", "method", "normals", "predict", "problem", "report",
+    "reproduce", "run", "uniforms",
 ]

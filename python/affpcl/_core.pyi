@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 def catalogue() -> dict:
     """
     Problems, methods, density ratios, studies and the keys of a spec, with their defaults.
+
+    >>> import affpcl
+    >>> 'affpcl' in affpcl.catalogue()['methods']
+    True
     """
 
 def embedded_spec(name: str) -> str:
@@ -19,7 +23,13 @@ def embedded_spec(name: str) -> str:
 def version() -> str: ...
 
 def instruction_set() -> str:
-    """The instruction set that kernels use on this machine."""
+    """
+    The instruction set that kernels use on this machine.
+
+    >>> import affpcl
+    >>> isinstance(affpcl.instruction_set(), str)
+    True
+    """
 
 class Outcome:
     """A study and what came of it."""
@@ -286,6 +296,9 @@ class FitOptions:
     @method_values.setter
     def method_values(self, arg: Mapping[str, bool | int | float | str | Sequence[float]], /) -> None: ...
 
+    def set_td(self, values: Mapping[str, bool | int | float | str | Sequence[float]]) -> None:
+        """Values of states from a log of transitions instead of a table."""
+
     @property
     def paths(self) -> list[str]: ...
 
@@ -338,7 +351,14 @@ class DataTable:
         """Codes into texts; -1: missing."""
 
 class Model:
-    """One linear model per agent, as model.json holds it."""
+    """
+    One linear model per agent, as model.json holds it.
+
+    >>> import affpcl
+    >>> rows = {'agent': ['a', 'b'] * 10, 'size': list(range(20)), 'y': list(range(20))}
+    >>> affpcl.fit(rows, target='y').model.sources
+    ['size']
+    """
 
     @property
     def solver(self) -> str: ...
@@ -454,6 +474,12 @@ class FitResult:
     @property
     def threads(self) -> int: ...
 
+    @property
+    def headline(self) -> str: ...
+
+    def save(self, path: str, force: bool) -> None:
+        """The folder that the command line writes."""
+
     def json(self) -> str:
         """summary.json, as the command line writes it."""
 
@@ -470,8 +496,21 @@ def fit_files(options: FitOptions, progress: object | None = None) -> FitResult:
 def fit_table(table: DataTable, options: FitOptions, progress: object | None = None) -> FitResult:
     """Fits a table in memory."""
 
+def report_page(folders: Sequence[str]) -> str:
+    """The page of a result folder, or of two compared."""
+
+def affinity_files(options: FitOptions, share: float) -> list[tuple[str, str]]: ...
+
+def affinity_table(table: DataTable, options: FitOptions, share: float) -> list[tuple[str, str]]: ...
+
 class Key:
-    """Which random numbers: a pure function of this, agent and purpose."""
+    """
+    Which random numbers: a pure function of this, agent and purpose.
+
+    >>> import affpcl
+    >>> affpcl.Key(seed=1, replicate=2).replicate
+    2
+    """
 
     def __init__(self, seed: int, replicate: int = 0, step: int = 0) -> None: ...
 
@@ -579,10 +618,22 @@ class Block:
         """All local steps x -= step_size * residual of a field."""
 
 def normals(key: Key, agents: int, rows: int, purpose: str, first: int = 0) -> NDArray[numpy.float64]:
-    """[rows][agents] standard normal numbers of a stream."""
+    """
+    [rows][agents] standard normal numbers of a stream.
+
+    >>> import affpcl
+    >>> affpcl.normals(affpcl.Key(1), 4, 2, 'sample').shape
+    (2, 4)
+    """
 
 def uniforms(key: Key, agents: int, rows: int, purpose: str, first: int = 0) -> NDArray[numpy.float64]:
-    """[rows][agents] numbers in (0, 1) of a stream."""
+    """
+    [rows][agents] numbers in (0, 1) of a stream.
+
+    >>> import affpcl
+    >>> affpcl.uniforms(affpcl.Key(1), 4, 2, 'sample').shape
+    (2, 4)
+    """
 
 def add_problem(name: str, doc: str, defaults: Mapping[str, bool | int | float | str | Sequence[float]], make: object) -> None: ...
 

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from affpcl import _core
-from affpcl.files import gains_table
+from affpcl.fits import gains_table
 from affpcl.groups import NO_GROUPS, WITHOUT_GROUPS, group_codes, name_of, split_groups
 from affpcl.tables import Array
 

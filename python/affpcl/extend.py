@@ -21,6 +21,26 @@ class Problem:
     """What agents face: samples s, and from them A(s) x and b(s). `agents` and `dim` are among its parameters.
 
     `apply` may be any function of s and x. Only `mean_apply`, which gives the true solution, needs a linear system.
+
+    >>> import affpcl
+    >>> @affpcl.problem
+    ... class Shifted(affpcl.Problem):
+    ...     'every agent estimates its own mean'
+    ...     agents: int = 3
+    ...     dim: int = 2
+    ...     def draw(self, sample):
+    ...         return sample.normals(self.dim)
+    ...     def apply(self, agents, s, x):
+    ...         return x
+    ...     def objective(self, agents, s):
+    ...         return s
+    ...     def mean_apply(self, agents, x):
+    ...         return x
+    ...     def mean_objective(self, agents):
+    ...         import numpy as np
+    ...         return np.zeros((self.dim, agents.stop - agents.start))
+    >>> "shifted" in affpcl.catalogue()["problems"]
+    True
     """
 
     agents: int
@@ -80,7 +100,12 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """What a method keeps per agent, at the centre, and adds up: names and rows."""
+    """What a method keeps per agent, at the centre, and adds up: names and rows.
+
+    >>> from affpcl import Memory
+    >>> Memory(agent={"x": 3}, sum={"x": 3}).centre
+    {}
+    """
 
     agent: dict[str, int] = dataclasses.field(default_factory=dict)
     centre: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -95,6 +120,20 @@ class Method:
 
         contribute(self, block) -> dict of arrays, one per field of the sum
         centre(self, mean, centre)    both by name, [rows, 1] arrays; centre's are to be changed
+
+    >>> import affpcl
+    >>> @affpcl.method
+    ... class Alone(affpcl.Method):
+    ...     'each agent on its own'
+    ...     def declare(self, shape):
+    ...         return affpcl.Memory(agent={"x": shape.d})
+    ...     def update(self, block):
+    ...         for k in range(block.steps):
+    ...             block.agent["x"] -= block.step_size(k) * block.residual(k, block.agent["x"])
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 20, "replicates": 2},
+    ...                      "method": [{"kind": "alone"}]})
+    >>> result.methods
+    ['alone']
     """
 
     def declare(self, shape: _core.Shape) -> Memory:
@@ -148,12 +187,26 @@ def doc_line(cls: type) -> str:
 
 
 def problem(cls: P) -> P:
-    """Makes a class known as a problem: MeanEstimation is kind = "mean_estimation" in specs from then on."""
+    """Makes a class known as a problem: MeanEstimation is kind = "mean_estimation" in specs from then on.
+
+    >>> import affpcl
+    >>> affpcl.problem(type("TwoPoints", (affpcl.Problem,), {"__doc__": "two points"})).__name__
+    'TwoPoints'
+    >>> affpcl.catalogue()["problems"]["two_points"]["doc"]
+    'two points'
+    """
     _core.add_problem(spec_name(cls), doc_line(cls), parameters(cls), make_problem(cls))
     return cls
 
 
 def method(cls: M) -> M:
-    """The same for a method: PullToMean is kind = "pull_to_mean"."""
+    """Makes a class known as a method: PullToMean is kind = "pull_to_mean" in specs from then on.
+
+    >>> import affpcl
+    >>> affpcl.method(type("StandStill", (affpcl.Method,), {"__doc__": "no step at all"})).__name__
+    'StandStill'
+    >>> affpcl.catalogue()["methods"]["stand_still"]["doc"]
+    'no step at all'
+    """
     _core.add_method(spec_name(cls), doc_line(cls), parameters(cls), lambda values: with_values(cls(), values))
     return cls

@@ -43,7 +43,14 @@ def read_spec(spec: Spec) -> tuple[str, str]:
 
 
 class Result:
-    """What a study found. The tables are dicts of NumPy columns; to_pandas() and to_polars() make frames of them."""
+    """What a study found. The tables are dicts of NumPy columns; to_pandas() and to_polars() make frames of them.
+
+    >>> import affpcl
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}]})
+    >>> result.summary["method"].tolist()
+    ['affpcl', 'independent']
+    """
 
     def __init__(self, outcome: _core.Outcome, study: str = "") -> None:
         self._outcome = outcome
@@ -109,6 +116,9 @@ class Result:
         """The result folder that the command line writes with --out."""
         self._outcome.save(os.fspath(path), force, self._command)
 
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
     def __repr__(self) -> str:
         settings = self.summary.rows // max(1, len(self.methods))
         return f"<Result of {self.name}: {settings} settings, methods {', '.join(self.methods)}>"
@@ -123,13 +133,24 @@ def run(spec: Spec, *, set: Mapping[str, Any] | None = None, threads: int = 0, t
 
     set: keys to change, such as {"run.replicates": 40}. threads: 0 is all cores; the numbers do not depend on it.
     A problem or method written in Python runs on one thread.
+
+    >>> import affpcl
+    >>> spec = {"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10}, "method": [{"kind": "fedavg"}]}
+    >>> affpcl.run(spec, set={"run.replicates": 2})
+    <Result of spec: 1 settings, methods fedavg>
     """
     text, name = read_spec(spec)
     return Result(_core.run(text, name, overrides_of(set), threads, trace))
 
 
 def reproduce(study: str, *, set: Mapping[str, Any] | None = None, threads: int = 0) -> Result:
-    """One of the paper's figures or theorems (affpcl.catalogue()["studies"] lists them)."""
+    """One of the paper's figures or theorems (affpcl.catalogue()["studies"] lists them).
+
+    >>> import affpcl
+    >>> paper = affpcl.reproduce("fig-specific", set={"run.replicates": 2, "run.steps": 20})
+    >>> "affpcl" in paper.methods
+    True
+    """
     return Result(_core.run(_core.embedded_spec(study), study, overrides_of(set), threads, ""), study)
 
 
@@ -159,6 +180,13 @@ class Replicate:
     """One replicate of a setting, step by step: to look inside, or to save it and go on later.
 
     number: as results number replicates; a study's first one is run.first.
+
+    >>> import affpcl
+    >>> one = affpcl.Replicate({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10},
+    ...                         "method": [{"kind": "fedavg"}]})
+    >>> one.advance(5)
+    >>> one.step
+    5
     """
 
     def __init__(self, spec: Spec, *, number: int = 0, threads: int = 1) -> None:

@@ -1,6 +1,8 @@
 """Columns by name: what results are made of."""
 from __future__ import annotations
 
+import html
+import os
 from typing import TYPE_CHECKING, Any, Mapping
 
 import numpy as np
@@ -14,7 +16,13 @@ Array = npt.NDArray[Any]
 
 
 class Table(dict[str, Array]):
-    """A dict of columns, arrays of one length."""
+    """A dict of columns, arrays of one length.
+
+    >>> from affpcl import Table
+    >>> table = Table({"method": ["affpcl", "ditto"], "mse": [0.1, 0.2]})
+    >>> table.where(method="ditto")["mse"].tolist()
+    [0.2]
+    """
 
     def __init__(self, columns: Mapping[str, Any] = {}) -> None:
         super().__init__((name, np.asarray(values)) for name, values in columns.items())
@@ -43,6 +51,30 @@ class Table(dict[str, Array]):
         import polars
 
         return polars.DataFrame(dict(self))
+
+    def to_arrow(self) -> Any:
+        """A pyarrow.Table."""
+        import pyarrow
+
+        return pyarrow.table(dict(self))
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
+        """A Parquet file, by pyarrow."""
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(self.to_arrow(), os.fspath(path))
+
+    def _repr_html_(self, most: int = 10) -> str:
+        """The first rows, for notebooks."""
+        def cell(value: Any) -> str:
+            return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
+        rows = [[cell(values[r].item() if hasattr(values[r], "item") else values[r]) for values in self.values()]
+                for r in range(min(self.rows, most))]
+        body = "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows)
+        more = f"<tr><td colspan={len(self)}>… {self.rows} rows</td></tr>" if self.rows > most else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}{more}</tbody></table>"
 
     def __repr__(self) -> str:
         return f"Table({self.rows} rows: {', '.join(self)})"

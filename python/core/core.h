@@ -22,6 +22,7 @@ namespace nb = nanobind;
 void bind_catalogue(nb::module_& m);
 void bind_extend(nb::module_& m);
 void bind_fit(nb::module_& m);
+void bind_output(nb::module_& m);
 void bind_study(nb::module_& m);
 
 bool written_in_python(const Spec& spec);  // its problem, or one of its methods

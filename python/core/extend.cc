@@ -544,7 +544,8 @@ bool written_in_python(const Spec& spec) {
 
 void bind_extend(nb::module_& m) {
   m.attr("_makers") = nb::dict();
-  nb::class_<Key>(m, "Key", "Which random numbers: a pure function of this, agent and purpose.")
+  nb::class_<Key>(m, "Key", "Which random numbers: a pure function of this, agent and purpose.\n\n"
+                        ">>> import affpcl\n>>> affpcl.Key(seed=1, replicate=2).replicate\n2")
       .def(nb::init<std::uint64_t, std::uint32_t, std::uint32_t>(), nb::arg("seed"),
            nb::arg("replicate") = Key{}.replicate, nb::arg("step") = Key{}.step)
       .def_ro("seed", &Key::seed)
@@ -589,8 +590,10 @@ void bind_extend(nb::module_& m) {
         nb::arg("key"), nb::arg("agents"), nb::arg("rows"), nb::arg("purpose"),
         nb::arg("first") = 0, doc);
   };
-  stream("normals", &normals, "[rows][agents] standard normal numbers of a stream.");
-  stream("uniforms", &uniforms, "[rows][agents] numbers in (0, 1) of a stream.");
+  stream("normals", &normals, "[rows][agents] standard normal numbers of a stream.\n\n"
+         ">>> import affpcl\n>>> affpcl.normals(affpcl.Key(1), 4, 2, 'sample').shape\n(2, 4)");
+  stream("uniforms", &uniforms, "[rows][agents] numbers in (0, 1) of a stream.\n\n"
+         ">>> import affpcl\n>>> affpcl.uniforms(affpcl.Key(1), 4, 2, 'sample').shape\n(2, 4)");
   m.def("add_problem", &add_problem, nb::arg("name"), nb::arg("doc"), nb::arg("defaults"),
         nb::arg("make"));
   m.def("add_method", &add_method, nb::arg("name"), nb::arg("doc"), nb::arg("defaults"),

@@ -14,6 +14,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
+#include "affpcl/output/fit_headline.h"
 #include "affpcl/output/model_file.h"
 #include "python/core/core.h"
 
@@ -139,7 +140,7 @@ void write_number(const RowPredictor& rows, const EncodedRow& at, double* to) {
 }
 void write_interval(const RowPredictor& rows, const EncodedRow& at, double* to) {
   const auto [y, half] = rows.interval(at.agent, at.x, at.offsets, at.level);
-  to[0] = y, to[1] = y - half, to[2] = y + half;
+  to[0] = y, to[1] = std::isnan(half) ? half : std::max(y - half, rows.least()), to[2] = y + half;
 }
 void write_classes(const RowPredictor& rows, const EncodedRow& at, double* to) {
   const std::vector<double> p = rows.probabilities(at.agent, at.x, at.offsets);
@@ -275,6 +276,13 @@ void bind_options(nb::module_& m) {
       [](FitOptions& o, std::map<std::string, Value> values) {
         o.stream.method_values = std::move(values);
       });
+  c.def(
+      "set_td",
+      [](FitOptions& o, std::map<std::string, Value> values) {
+        o.td = TdLog::params().read(Values(TdLog::params().table(), std::move(values), "options"));
+        o.solver = SolverKind::kStream;
+      },
+      nb::arg("values"), "Values of states from a log of transitions instead of a table.");
   frame_option(c, "paths", &FrameOptions::paths);
   frame_option(c, "features", &FrameOptions::features);
   frame_option(c, "exclude", &FrameOptions::exclude);
@@ -373,7 +381,10 @@ void bind_model(nb::module_& m) {
       .def("add_numbers", &add_numbers, nb::arg("name"), nb::arg("numbers"))
       .def("add_texts", &add_texts, nb::arg("name"), nb::arg("texts"),
            "Codes into texts; -1: missing.");
-  nb::class_<Model> c(m, "Model", "One linear model per agent, as model.json holds it.");
+  nb::class_<Model> c(m, "Model", "One linear model per agent, as model.json holds it.\n\n"
+                      ">>> import affpcl\n"
+                      ">>> rows = {'agent': ['a', 'b'] * 10, 'size': list(range(20)), 'y': list(range(20))}\n"
+                      ">>> affpcl.fit(rows, target='y').model.sources\n['size']");
   bind_names(c);
   bind_arrays(c);
   const auto parse = [](const std::string& text) { return parse_model(text, "the model"); };
@@ -418,6 +429,16 @@ void bind_fit(nb::module_& m) {
       .def_ro("scored", &FitResult::scored)
       .def_ro("seconds", &FitResult::seconds)
       .def_ro("threads", &FitResult::threads)
+      .def_prop_ro("headline", [](const FitResult& r) { return headline(r); })
+      .def(
+          "save",
+          [](const FitResult& r, const std::string& path, bool force) {
+            ResultFolder folder(path, force);
+            folder.add("model.json", model_json(r.model));
+            folder.add("summary.json", fit_summary_json(r));
+            folder.commit();
+          },
+          nb::arg("path"), nb::arg("force"), "The folder that the command line writes.")
       .def("json", &fit_summary_json, "summary.json, as the command line writes it.");
   m.def("fit_arrays", &fit_arrays, nb::arg("X"), nb::arg("columns"), nb::arg("y"),
         nb::arg("labels"), nb::arg("groups"), nb::arg("options"),

@@ -60,14 +60,16 @@ nb::dict catalogue() {
 
 void bind_catalogue(nb::module_& m) {
   m.def("catalogue", &catalogue,
-        "Problems, methods, density ratios, studies and the keys of a spec, with their defaults.");
+        "Problems, methods, density ratios, studies and the keys of a spec, with their defaults.\n\n"
+        ">>> import affpcl\n>>> 'affpcl' in affpcl.catalogue()['methods']\nTrue");
   m.def(
       "embedded_spec", [](const std::string& name) { return text(embedded_study(name).spec); },
       nb::arg("name"), "The spec.toml of a study that comes with affpcl.");
   m.def("version", [] { return text(kVersion); });
   m.def(
       "instruction_set", [] { return text(instruction_set()); },
-      "The instruction set that kernels use on this machine.");
+      "The instruction set that kernels use on this machine.\n\n"
+      ">>> import affpcl\n>>> isinstance(affpcl.instruction_set(), str)\nTrue");
 }
 
 }  // namespace affpcl::python
@@ -88,5 +90,6 @@ NB_MODULE(_core, m) {
   python::bind_catalogue(m);
   python::bind_study(m);
   python::bind_fit(m);
+  python::bind_output(m);
   python::bind_extend(m);
 }

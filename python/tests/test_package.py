@@ -1,4 +1,5 @@
 """The package as a whole: types, stubs, the tour, pages, and a wheel that needs nothing of this tree."""
+import doctest
 import os
 import pathlib
 import re
@@ -55,6 +56,17 @@ def test_the_guide_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, "docs/python.md", "exec"), names)
+
+
+GIVEN = {"Block", "Sample", "Shape", "__version__"}  # given to methods and problems; Method and Problem show them
+
+
+@pytest.mark.parametrize("name", sorted(set(affpcl.__all__) - GIVEN))
+def test_the_examples_of_docstrings_run(name):
+    text = getattr(affpcl, name).__doc__
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert example.examples, f"{name} has no example"
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example).failed == 0
 
 
 def test_installed_package(tmp_path):
