@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,43 @@ namespace {
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.4g}", v) : "-"; }
 std::string number(const std::vector<double>& list, std::size_t j) {
   return j < list.size() ? number(list[j]) : "-";
+}
+
+// Correlations of random effects, by pairs of coefficients; empty unless D is full.
+struct Correlation {
+  std::string first, second;
+  double value;
+};
+std::vector<Correlation> correlations(const ChannelModel& channel,
+                                      const std::vector<std::string>& names) {
+  std::vector<Correlation> all;
+  const std::size_t d = names.size();
+  if (channel.covariance != Covariance::kFull || channel.D.size() != d * d) return all;
+  const auto D = [&](std::size_t j, std::size_t k) { return channel.D[j * d + k]; };
+  for (std::size_t j = 0; j < d; ++j)
+    for (std::size_t k = 0; k < j; ++k)
+      if (D(j, j) > 0 && D(k, k) > 0)
+        all.push_back({names[k], names[j], D(j, k) / std::sqrt(D(j, j) * D(k, k))});
+  return all;
+}
+Json correlations_json(const ChannelModel& channel, const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const Correlation& r : correlations(channel, names))
+    list.push_back({{"between", std::vector{r.first, r.second}}, {"value", r.value}});
+  return list;
+}
+
+// Correlations, and which effects of a singular covariance do not vary.
+void print_effects(const ChannelModel& channel, const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  for (const Correlation& r : correlations(channel, names))
+    parts.push_back(fmt::format("{} with {} {:.2f}", r.first, r.second, r.value));
+  if (!parts.empty()) fmt::print("correlations of random effects: {}\n", fmt::join(parts, ", "));
+  parts.clear();
+  const std::size_t d = names.size();
+  for (std::size_t j = 0; j < d && channel.D.size() == d * d; ++j)
+    if (channel.singular && channel.D[j * d + j] == 0) parts.push_back(names[j]);
+  if (!parts.empty()) fmt::print("no variation between agents in {}\n", fmt::join(parts, ", "));
 }
 
 std::string channel_name(const Model& m, std::size_t c) {
@@ -110,6 +148,7 @@ void print_model(const Model& m, const AgentModel* only) {
   fmt::print("coefficients are of standardised columns, {}\n",
              e.numeric() || !e.generalised() ? "in units of the target"
                                              : "on the scale of the linear predictor");
+  for (const ChannelModel& channel : m.channels) print_effects(channel, names);
   if (only != nullptr) return;
   // How far an agent is from the centre: standard deviations of its predictions over average rows.
   width = 5;
@@ -138,6 +177,9 @@ Json as_json(const Model& m, const AgentModel* only) {
     channels.push_back({{"name", channel_name(m, c)},
                         {"spread", to_text(channel.covariance)},
                         {"noise", std::sqrt(channel.centre.s2)},
+                        {"converged", channel.converged},
+                        {"singular", channel.singular},
+                        {"correlations", correlations_json(channel, e.names())},
                         {"pooled", channel.pooled},
                         {"centre", channel.centre.x},
                         {"centre_se", channel.centre.se},
