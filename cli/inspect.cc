@@ -9,6 +9,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
+#include "affpcl/math/statistics.h"
 #include "affpcl/output/model_file.h"
 #include "cli/verbs.h"
 
@@ -77,6 +78,22 @@ std::vector<double> spread_of(const ChannelModel& channel) {
   return spread;
 }
 
+// Degrees of freedom of a coefficient of the centre, by containment: agents where it differs between
+// them, else rows, less the coefficients. NaN where there is no standard error.
+double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
+  const std::size_t d = channel.centre.x.size();
+  if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
+  const bool varies = channel.D[j * d + j] > 0;
+  const auto count = static_cast<double>(varies ? m.agents.size() : m.rows);
+  return std::max(1.0, count - (varies ? 1 : static_cast<double>(d)));
+}
+
+// The confidence interval of a coefficient of the centre: half of its width.
+double half_width(const Model& m, const ChannelModel& channel, std::size_t j, double level) {
+  const double df = freedom(m, channel, j);
+  return std::isnan(df) ? df : student_quantile((1 + level) / 2, df) * channel.centre.se[j];
+}
+
 // What a generalised model says of its fit.
 void print_family(const Model& m) {
   const auto k = static_cast<double>(m.parameters);
@@ -111,7 +128,7 @@ void print_levels(const Model& m) {
   if (order.size() > kShown) fmt::print("  … {} more, with smaller effects\n", order.size() - kShown);
 }
 
-void print_model(const Model& m, const AgentModel* only) {
+void print_model(const Model& m, const AgentModel* only, double level) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
   fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
@@ -133,18 +150,28 @@ void print_model(const Model& m, const AgentModel* only) {
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
       fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
                  channel.tried[t].bic);
-    fmt::print("{}\n  {:<{}} {:>11} {:>11} {:>11}", channel.tried.empty() ? "" : ")", "", width,
-               "centre", "std. error", "spread");
+    fmt::print("{}\n  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}", channel.tried.empty() ? "" : ")",
+               "", width, "centre", "std. error", fmt::format("{:g} % interval", 100 * level), "df",
+               "spread");
     if (only != nullptr) fmt::print(" {:>11} {:>11}", "agent", "std. error");
     fmt::print("\n");
     for (std::size_t j = 0; j < names.size(); ++j) {
-      fmt::print("  {:<{}} {:>11.4g} {:>11} {:>11}", names[j].substr(0, width), width,
-                 channel.centre.x[j], number(channel.centre.se, j), number(spread_of(channel), j));
+      const double half = half_width(m, channel, j, level);
+      fmt::print("  {:<{}} {:>11.4g} {:>11} {:>24} {:>6} {:>11}", names[j].substr(0, width), width,
+                 channel.centre.x[j], number(channel.centre.se, j),
+                 std::isnan(half) ? "-"
+                                  : fmt::format("[{:.4g}, {:.4g}]", channel.centre.x[j] - half,
+                                                channel.centre.x[j] + half),
+                 number(freedom(m, channel, j)), number(spread_of(channel), j));
       if (only != nullptr)
         fmt::print(" {:>11.4g} {:>11}", only->channels[c].x[j], number(only->channels[c].se, j));
       fmt::print("\n");
     }
   }
+  for (const ChannelModel& channel : m.channels)
+    if (channel.pooled_weight > 0)
+      fmt::print("an agent never seen has {:.2g} centre + {:.2g} pooled, by held-out agents\n",
+                 1 - channel.pooled_weight, channel.pooled_weight);
   fmt::print("coefficients are of standardised columns, {}\n",
              e.numeric() || !e.generalised() ? "in units of the target"
                                              : "on the scale of the linear predictor");
@@ -169,11 +196,17 @@ void print_model(const Model& m, const AgentModel* only) {
   }
 }
 
-Json as_json(const Model& m, const AgentModel* only) {
+Json as_json(const Model& m, const AgentModel* only, double level) {
   const Encoding& e = m.encoding;
   Json channels = Json::array(), agents = Json::array();
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
+    Json lo = Json::array(), hi = Json::array(), df = Json::array();
+    for (std::size_t j = 0; j < channel.centre.x.size(); ++j) {
+      const double half = half_width(m, channel, j, level);
+      lo.push_back(channel.centre.x[j] - half), hi.push_back(channel.centre.x[j] + half);
+      df.push_back(freedom(m, channel, j));
+    }
     channels.push_back({{"name", channel_name(m, c)},
                         {"spread", to_text(channel.covariance)},
                         {"noise", std::sqrt(channel.centre.s2)},
@@ -183,6 +216,10 @@ Json as_json(const Model& m, const AgentModel* only) {
                         {"pooled", channel.pooled},
                         {"centre", channel.centre.x},
                         {"centre_se", channel.centre.se},
+                        {"centre_lo", std::move(lo)},
+                        {"centre_hi", std::move(hi)},
+                        {"centre_df", std::move(df)},
+                        {"pooled_weight", channel.pooled_weight},
                         {"spread_sd", spread_of(channel)}});
   }
   for (const AgentModel& a : m.agents) {
@@ -204,7 +241,8 @@ Json as_json(const Model& m, const AgentModel* only) {
               {"names", m.levels.names},
               {"effects", m.levels.effect},
               {"se", m.levels.se}};
-  return {{"task", e.task()},
+  return {{"level", level},
+          {"task", e.task()},
           {"levels", std::move(levels)},
           {"target", e.target},
           {"classes", e.classes},
@@ -222,6 +260,7 @@ Json as_json(const Model& m, const AgentModel* only) {
 
 struct Options {
   std::string model, agent;
+  double level = kConfidence;
   bool json = false;
 };
 
@@ -243,9 +282,9 @@ int inspect(const Options& o) {
   const Model m = read_model(o.model);
   const AgentModel* only = find_agent(m, o);
   if (o.json) {
-    fmt::print("{}\n", print_json(as_json(m, only), {.indent = 1}));
+    fmt::print("{}\n", print_json(as_json(m, only, o.level), {.indent = 1}));
   } else {
-    print_model(m, only);
+    print_model(m, only, o.level);
   }
   return kOk;
 }
@@ -261,6 +300,7 @@ Verb inspect_verb() {
   verb.option("model", &o->model, "MODEL", "model.json, or the folder that holds it",
               {.required = true});
   verb.option("--agent", &o->agent, "NAME", "the coefficients of one agent beside the centre's");
+  add_level(verb, o->level);
   verb.flag("--json", &o->json, "the same as JSON");
   return verb;
 }

@@ -26,8 +26,8 @@ std::vector<std::string> notes_of(const Predictions& p) {
   std::vector<std::string> notes;
   if (!p.unseen.empty()) {
     notes.push_back(fmt::format(
-        "{} of {} rows are of {} the model does not know ({}): the central model, with wider "
-        "intervals",
+        "{} of {} rows are of {} the model does not know ({}): the model of unseen agents, "
+        "with wider intervals",
         p.unseen_rows, p.rows,
         p.unseen.size() == 1 ? "an agent" : fmt::format("{} agents", p.unseen.size()),
         listed(p.unseen)));
@@ -52,6 +52,7 @@ std::vector<std::string> notes_of(const Predictions& p) {
 struct Options {
   std::string model, out;
   std::vector<std::string> data, beside;
+  double level = kConfidence;
   bool force = false, quiet = false, json = false;
 };
 
@@ -107,7 +108,7 @@ void print_text(const Predictions& p, const Encoding& e, const std::string& out)
 int predict_rows(const Options& o) {
   refuse_output(o);
   const Model model = read_model(o.model);
-  const Predictions p = predict(model, data_files(o.data), o.beside);
+  const Predictions p = predict(model, data_files(o.data), o.beside, o.level);
   if (o.out.empty()) {
     std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);
   } else {
@@ -122,6 +123,11 @@ int predict_rows(const Options& o) {
 }
 
 }  // namespace
+
+void add_level(Verb& verb, double& level) {
+  verb.option("--level", &level, "LEVEL", "coverage of intervals, such as .95",
+              {.lo = 0.01, .hi = 0.9999});
+}
 
 Verb predict_verb() {
   auto o = std::make_shared<Options>();
@@ -139,6 +145,7 @@ Verb predict_verb() {
               "a file with more columns of the same rows; may be given again");
   verb.option("--out", &o->out, "FILE.csv",
               "file for the rows with their predictions (default: standard output)");
+  add_level(verb, o->level);
   verb.flag("--force", &o->force, "replace the file if it exists");
   verb.flag("--json", &o->json,
             "print counts and, where the target is known, scores as JSON; needs --out");

@@ -59,6 +59,9 @@ bool finished_already(const Study& study, CommonOptions& o, const std::string& o
 StudyResult run_with_progress(const Study& study, const CommonOptions& options,
                               const std::string& trace = "");
 
+// --level of the verbs that show intervals.
+void add_level(Verb& verb, double& level);
+
 // --report of the verbs that write result folders: the page DIR/report.html.
 void add_report(Verb& verb, bool& report);
 void refuse_report_without(const std::string& out);   // before the work

@@ -10,7 +10,8 @@ namespace affpcl {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kMixtureRows = 1000;  // of a half that stand for the mixture
+constexpr std::size_t kMixtureRows = 1000;   // of a half that stand for the mixture
+constexpr std::size_t kMixtureAgents = 300;  // whose rows they are, of more than kMixtureRows
 
 // Every row of z without the mean.
 Matrix centred(Matrix z, const Vector& mean) {
@@ -34,9 +35,9 @@ struct Gaussian {
   }
   Vector log_density(const Matrix& z) const {  // of every row; up to a constant
     const Matrix r = multiply(centred(z, mean), root);
-    Vector density;
+    Vector density(r.rows());
     for (std::size_t k = 0; k < r.rows(); ++k)
-      density.push_back((squared_norm(r.row(k)) + log_det) / -2);
+      density[k] = (squared_norm(r.row(k)) + log_det) / -2;
     return density;
   }
 };
@@ -53,18 +54,22 @@ Matrix rows_of(const Frame& frame, const std::vector<std::size_t>& rows, std::si
 // One half of every agent's rows.
 struct Half {
   std::vector<Matrix> z;
-  Matrix mixture;  // the first rows of every agent, one after the other
-  std::vector<std::size_t> until;
+  Matrix mixture;  // the first rows of each of `members`, one after the other
+  std::vector<std::size_t> members, until;
+  // The work is agents times rows of the mixture, so many agents are represented by some of them.
   void gather() {
-    const std::size_t each = std::max<std::size_t>(1, kMixtureRows / z.size());
+    const std::size_t step = z.size() > kMixtureRows ? z.size() / kMixtureAgents : 1;
+    for (std::size_t i = 0; i < z.size(); i += step) members.push_back(i);
+    const std::size_t each = std::max<std::size_t>(1, kMixtureRows / members.size());
     std::size_t all = 0;
-    for (const Matrix& own : z) until.push_back(all += std::min(each, own.rows()));
+    for (std::size_t i : members) until.push_back(all += std::min(each, z[i].rows()));
     mixture = Matrix(all, z[0].cols());
-    for (std::size_t i = 0; i < z.size(); ++i) {
-      const std::size_t from = i == 0 ? 0 : until[i - 1], count = until[i] - from;
-      std::copy_n(z[i].data(), count * mixture.cols(), mixture.data() + from * mixture.cols());
-    }
+    for (std::size_t k = 0; k < members.size(); ++k)
+      std::copy_n(z[members[k]].data(), count(k) * mixture.cols(),
+                  mixture.data() + from(k) * mixture.cols());
   }
+  std::size_t from(std::size_t member) const { return member == 0 ? 0 : until[member - 1]; }
+  std::size_t count(std::size_t member) const { return until[member] - from(member); }
 };
 
 // The Gaussians of a half: every agent's, drawn towards what agents have in common by as much as
@@ -118,11 +123,11 @@ struct Matched {
     mixture = Gaussian(centre, all);
   }
 
-  // Whether each row of z lies in B of agent i.
-  std::vector<bool> inside(std::size_t i, const Matrix& z) const {
-    const Vector own_density = own[i].log_density(z), mixed = mixture.log_density(z);
-    std::vector<bool> in;
-    for (std::size_t k = 0; k < z.rows(); ++k) in.push_back(own_density[k] - mixed[k] > 0);
+  // Whether each row of z, where the mixture has density `mixed`, lies in B of agent i.
+  std::vector<bool> inside(std::size_t i, const Matrix& z, const Vector& mixed) const {
+    const Vector own_density = own[i].log_density(z);
+    std::vector<bool> in(z.rows());
+    for (std::size_t k = 0; k < z.rows(); ++k) in[k] = own_density[k] - mixed[k] > 0;
     return in;
   }
 };
@@ -131,8 +136,8 @@ struct Excess {
   double value = 0, variance = 0;
 };
 
-// mu^i(B) - mu^0(B) on the rows of a half.
-Excess excess(const Matched& by, const Half& half, std::size_t i) {
+// mu^i(B) - mu^0(B) on the rows of a half; the mixture has density `mixed` at its own rows.
+Excess excess(const Matched& by, const Half& half, const Vector& mixed, std::size_t i) {
   const auto agents = static_cast<double>(half.z.size());
   // The variance of a share, not 0 where all rows agree.
   const auto scatter = [](double share, double rows) {
@@ -146,17 +151,20 @@ Excess excess(const Matched& by, const Half& half, std::size_t i) {
            static_cast<double>(count);
   };
   const auto own_rows = static_cast<double>(half.z[i].rows());
-  const double own = share_of(by.inside(i, half.z[i]), 0, half.z[i].rows());
-  Excess e{own * (1 - 1 / agents), scatter(own, own_rows) * (1 - 1 / agents) * (1 - 1 / agents)};
-  const std::vector<bool> in = by.inside(i, half.mixture);
-  for (std::size_t j = 0; j < half.z.size(); ++j) {
-    if (j == i) continue;
-    const std::size_t from = j == 0 ? 0 : half.until[j - 1], count = half.until[j] - from;
-    const double share = share_of(in, from, count);
-    e.value -= share / agents;
-    e.variance += scatter(share, static_cast<double>(count)) / (agents * agents);
+  const double own =
+      share_of(by.inside(i, half.z[i], by.mixture.log_density(half.z[i])), 0, half.z[i].rows());
+  const std::vector<bool> in = by.inside(i, half.mixture, mixed);
+  double share = 0, variance = 0, others = 0;
+  for (std::size_t k = 0; k < half.members.size(); ++k) {
+    if (half.members[k] == i) continue;
+    const double theirs = share_of(in, half.from(k), half.count(k));
+    share += theirs;
+    variance += scatter(theirs, static_cast<double>(half.count(k)));
+    ++others;
   }
-  return e;
+  const double rest = 1 - 1 / agents;  // the agent itself is in the mixture
+  return {rest * (own - share / others),
+          rest * rest * (scatter(own, own_rows) + variance / (others * others))};
 }
 
 Estimate averaged(const Excess& a, const Excess& b, double factor) {
@@ -188,12 +196,14 @@ Environments environments(const Frame& frame, const std::vector<std::vector<std:
   for (Half& half : halves) half.gather();
   for (std::size_t h = 0; h < 2; ++h) {
     const Matched by(halves[h]);
+    const Vector mixed[2] = {by.mixture.log_density(halves[0].mixture),
+                             by.mixture.log_density(halves[1].mixture)};
     held[h].resize(agents.size());
     resubstituted[h].resize(agents.size());
     team.each(static_cast<std::int64_t>(agents.size()), [&](std::int64_t at, int) {
       const auto i = static_cast<std::size_t>(at);
-      held[h][i] = excess(by, halves[1 - h], i);
-      resubstituted[h][i] = excess(by, halves[h], i);
+      held[h][i] = excess(by, halves[1 - h], mixed[1 - h], i);
+      resubstituted[h][i] = excess(by, halves[h], mixed[h], i);
     });
   }
   for (std::size_t i = 0; i < agents.size(); ++i)

@@ -41,6 +41,7 @@ Forecast::Forecast(std::span<const double> second, double rows, const Variances&
   raise_to_zero(columns.values);
   values_ = columns.values;
   vectors_ = columns.vectors.all();
+  add_strengths();
 
   // Rows of root are those of L', L L' = D; of LQ, (L Q)' with Q the eigenvectors of L'S L.
   const Matrix root = semidefinite_root({variances.D.data(), d_, d_});
@@ -72,21 +73,29 @@ Forecast::Forecast(std::span<const double> second, double rows, const Variances&
   scale_ = 1 / std::max(1e-6, 1 - g);
 }
 
+void Forecast::add_strengths() {
+  const std::size_t p = d_ - 1;
+  const double rows = std::max(1.0, rows_ - 1);  // one is spent on the intercept
+  Vector kept(p);
+  for (int q = -24; q <= 16; ++q) {
+    const double k = std::pow(10.0, q / 4.0);
+    for (std::size_t j = 0; j < p; ++j) kept[j] = values_[j] / (values_[j] + k);
+    if (sum(kept) > 0.95 * rows) continue;
+    const double g = squared_norm(kept) / rows;
+    Strength s{Vector(p), s2_ * g / (1 - g)};
+    for (std::size_t j = 0; j < p; ++j)
+      s.lost[j] = values_[j] * (1 - kept[j]) * (1 - kept[j]) / (1 - g);
+    strengths_.push_back(std::move(s));
+  }
+}
+
 double Forecast::alone(std::span<const double> x) const {
   const std::size_t p = d_ - 1;
   const Vector& e = values_;
-  Vector c2 = multiply(MatrixView(vectors_.data(), p, p), x.subspan(1)), ec2(p), kept(p), lost(p);
-  for (std::size_t j = 0; j < p; ++j) c2[j] *= c2[j], ec2[j] = e[j] * c2[j];
-  const double rows = std::max(1.0, rows_ - 1);  // one is spent on the intercept
-  double best = dot(e, c2);                      // all slopes 0
-  for (int q = -24; q <= 16; ++q) {
-    const double k = std::pow(10.0, q / 4.0);
-    for (std::size_t j = 0; j < p; ++j) kept[j] = e[j] / (e[j] + k);
-    if (sum(kept) > 0.95 * rows) continue;
-    for (std::size_t j = 0; j < p; ++j) lost[j] = k / (e[j] + k), lost[j] *= lost[j];
-    const double g = squared_norm(kept) / rows;
-    best = std::min(best, (dot(lost, ec2) + s2_ * g) / (1 - g));
-  }
+  Vector c2 = multiply(MatrixView(vectors_.data(), p, p), x.subspan(1));
+  for (double& v : c2) v *= v;
+  double best = dot(e, c2);  // all slopes 0
+  for (const Strength& s : strengths_) best = std::min(best, dot(s.lost, c2) + s.noise);
   return best + (best + s2_) / rows_;
 }
 

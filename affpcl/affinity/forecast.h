@@ -26,9 +26,17 @@ class Forecast {
   double personalised(std::span<const double> u) const;
 
  private:
+  void add_strengths();
+
   std::size_t d_;
   double rows_, s2_;
   std::vector<double> values_, vectors_;  // of the covariance of the columns
+  // Per strength of a ridge: what it loses of each squared coordinate, and what it fits of noise.
+  struct Strength {
+    std::vector<double> lost;
+    double noise = 0;
+  };
+  std::vector<Strength> strengths_;
   std::vector<double> bias_;              // [d][d]: u' bias u
   double fixed_ = 0, scale_ = 1;          // (u' bias u + fixed) * scale
 };

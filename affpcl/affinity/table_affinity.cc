@@ -16,7 +16,7 @@
 #include "affpcl/affinity/seriation.h"
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
-#include "affpcl/mixed/noise.h"
+#include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/random/streams.h"
 
@@ -25,7 +25,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Estimate kNone{kNaN, kNaN, kNaN, kNaN};
-constexpr std::size_t kBeliefs = 20;  // bootstraps of agents: what D and s^2 might be
+// Bootstraps of agents: what D and s^2 might be. Many agents leave little open.
+constexpr std::size_t kBeliefs = 20, kBeliefsOfMany = 5, kMany = 1000;
 constexpr std::size_t kDraws = 200;   // from the posterior, in turn by each belief
 constexpr std::size_t kGroups = 10;   // of the jackknife
 constexpr double kSmall = 0.01;       // a smaller change of the loss is none
@@ -78,7 +79,7 @@ struct Channel {
   double unit = 1;  // the target's standard deviation
   Moments moments;
   Learnt learnt;
-  const Decomposition& model() const { return learnt.chosen.best; }
+  const Decomposition& model() const { return learnt.best(); }
   Belief best;
   std::vector<Belief> beliefs;
   std::vector<Vector> variance;  // of u_i's coefficients, not quite knowing D
@@ -135,11 +136,12 @@ class Pilot {
         for (std::size_t j = 0; j < d_; ++j) z[j] = x(row, j);
         channel.moments.add(i, z, y(row, c));
       }
-    channel.learnt = decompose_with_noise(channel.moments, {}, team_);
+    channel.learnt = learn_agents(channel.moments, {}, team_);
     channel.best = belief(channel, channel.model());
     channel.variance.resize(n_);
     each_agent([&](std::size_t i) { channel.variance[i] = variance(channel, i); });
-    for (std::size_t b = 0; b < kBeliefs && n_ > 1; ++b)
+    const std::size_t beliefs = n_ > kMany ? kBeliefsOfMany : kBeliefs;
+    for (std::size_t b = 0; b < beliefs && n_ > 1; ++b)
       channel.beliefs.push_back(belief(channel, resampled(channel, b)));
     return channel;
   }
@@ -159,6 +161,7 @@ class Pilot {
                   again.b.begin() + static_cast<std::ptrdiff_t>(i * d_));
       again.yy[i] = m.yy[from];
       again.rows[i] = m.rows[from];
+      again.wide[i] = m.wide[from];
     }
     DecompositionOptions o;
     o.evidence_tolerance = 1e-3;
@@ -215,6 +218,7 @@ class Pilot {
       const Matrix second = second_moment(channel.moments, i, common);
       for (std::size_t j = 0; j < d_ * d_; ++j)
         all.A[i * d_ * d_ + j] = all.rows[i] / channel.learnt.noise[i] * second.all()[j];
+      all.wide[i] = channel.learnt.moments.wide[i];
     }
     return all;
   }
@@ -260,7 +264,9 @@ class Pilot {
     return variance;
   }
 
-  const Belief& by(const Channel& c, std::size_t draw) const { return c.beliefs[draw % kBeliefs]; }
+  static const Belief& by(const Channel& c, std::size_t draw) {
+    return c.beliefs[draw % c.beliefs.size()];
+  }
 
   Vector draw_residual(const Channel& c, std::size_t i, std::size_t draw) const {
     const Key key{.seed = seed_, .replicate = static_cast<std::uint32_t>(draw), .step = c.number};
@@ -439,13 +445,13 @@ class Pilot {
       const Channel& channel = channels_[c];
       const double unit = channel.unit * channel.unit;
       const Matrix second = second_moment(channel.moments, i, common[c]);
-      for (std::size_t b = 0; b < kBeliefs; ++b) {
+      for (std::size_t b = 0; b < channel.beliefs.size(); ++b) {
         const Belief& belief = channel.beliefs[b];
         Variances variances = belief.variances;
         for (double& v : variances.D) v *= belief.widened[i];
         variances.s2 *= channel.learnt.noise[i];
         const Forecast forecast(second.all(), real(agent.rows), variances, belief.centre_cov);
-        for (std::size_t s = b; s < kDraws; s += kBeliefs) {
+        for (std::size_t s = b; s < kDraws; s += channel.beliefs.size()) {
           const Vector u = draw_residual(channel, i, s);
           Vector x = u;
           for (std::size_t j = 0; j < d_; ++j) x[j] += belief.centre[j];

@@ -61,6 +61,7 @@ const Params<FitOptions>& FitOptions::params() {
     params.add<TableChoices>(
         TableChoices::params(), [](const FitOptions& o) { return TableChoices::of(o.frame); },
         [](const TableChoices& choices, FitOptions& o) { choices.put(o.frame); });
+    params.add(&FitOptions::mixed, MixedOptions::params());
     params.add(&FitOptions::stream, StreamOptions::params());
     return params;
   }();

@@ -61,12 +61,20 @@ void put_field(std::string& out, std::string_view field, char separator) {
 
 }  // namespace
 
-RowPredictor::RowPredictor(const Model& model)
+RowPredictor::RowPredictor(const Model& model, double level)
     : model_(model),
       likelihood_(std::make_shared<Likelihood>(
           model.encoding.family, std::max<std::size_t>(model.encoding.classes.size(), 2))) {
   for (std::size_t g = 0; g < model.levels.names.size(); ++g)
     levels_[model.levels.names[g]] = static_cast<int>(g);
+  if (!(level > 0 && level < 1))
+    throw BadInput(fmt::format("`level` {} is no coverage: above 0 and below 1", level));
+  limit_ = normal_limit((1 - level) / 2);
+  for (const ChannelModel& c : model.channels) {
+    unseen_.push_back(c.centre);
+    for (std::size_t j = 0; j < c.pooled.size(); ++j)
+      unseen_.back().x[j] += c.pooled_weight * (c.pooled[j] - c.centre.x[j]);
+  }
   mean_weights_.assign(model.encoding.outcomes.size(), 0.0);
   for (const AgentModel& a : model.agents) {
     agents_[a.name] = &a;
@@ -121,7 +129,7 @@ double RowPredictor::loss(double y, double trials, double mean) const {
 }
 
 const LinearModel& RowPredictor::channel(const AgentModel* agent, std::size_t c) const {
-  return agent == nullptr ? model_.channels[c].centre : agent->channels[c];
+  return agent == nullptr ? unseen_[c] : agent->channels[c];
 }
 
 std::vector<double> RowPredictor::channels(const AgentModel* agent,
@@ -177,7 +185,7 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
     const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
     const double slope = trials ? y * (1 - y) : log ? y : 1;
     const double total = likelihood_->variance(model_.psi, y) + slope * slope * variance(own, x);
-    return {y, normal_limit((1 - kConfidence) / 2) * std::sqrt(total)};
+    return {y, limit_ * std::sqrt(total)};
   }
   std::vector<double> deviations;
   for (std::size_t c = 0; c < model_.channels.size(); ++c)
@@ -188,7 +196,7 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   const double deviation =
       deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
                             : deviations[0];
-  return {y, normal_limit((1 - kConfidence) / 2) * deviation};
+  return {y, limit_ * deviation};
 }
 
 std::vector<double> RowPredictor::probabilities(const AgentModel* agent,
@@ -247,8 +255,8 @@ const char* const kPredictedClass[] = {"prediction", "probability"};
 class Predictor {
  public:
   Predictor(const Model& model, const std::vector<std::string>& files,
-            const std::vector<std::string>& beside)
-      : rows_(model), e_(model.encoding), row_(e_.sources.size()) {
+            const std::vector<std::string>& beside, double level)
+      : rows_(model, level), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
     if (std::all_of(files.begin(), files.end(), is_csv))
       echo_ = std::make_unique<Echo>(files, e_.reading);
@@ -507,9 +515,9 @@ class Predictor {
 }  // namespace
 
 Predictions predict(const Model& model, const std::vector<std::string>& files,
-                    const std::vector<std::string>& beside) {
+                    const std::vector<std::string>& beside, double level) {
   const InputScope once;
-  return Predictor(model, files, beside).run();
+  return Predictor(model, files, beside, level).run();
 }
 
 }  // namespace affpcl

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
+#include "affpcl/math/statistics.h"
 #include "affpcl/table/model.h"
 
 namespace affpcl {
@@ -18,7 +19,7 @@ class Likelihood;
 // What a model says of one row: a 1 and its standardised numbers, in the order of the coefficients.
 class RowPredictor {
  public:
-  explicit RowPredictor(const Model& model);
+  explicit RowPredictor(const Model& model, double level = kConfidence);
   const AgentModel* agent(const std::string& name) const;  // null: never seen
   // x becomes a 1 and the row's standardised numbers. The row has a value per source: a number, or
   // which of the levels; NaN where it is missing, kNewText for a text that no fitted row had, which
@@ -59,8 +60,10 @@ class RowPredictor {
                            Offsets offsets) const;
   const Model& model_;
   std::shared_ptr<const Likelihood> likelihood_;
+  double limit_ = 0;  // standard deviations to each side of an interval
   std::unordered_map<std::string, const AgentModel*> agents_;
   std::unordered_map<std::string, int> levels_;
+  std::vector<LinearModel> unseen_;  // by channel: of an agent the model does not know
   std::vector<double> mean_weights_;
 };
 
@@ -80,8 +83,8 @@ struct Predictions {
   double loss = 0, r2 = 0, accuracy = 0;  // loss: mean squared error, or log loss
 };
 
-// `beside`: files with more columns of the same rows.
+// `beside`: files with more columns of the same rows. `level`: coverage of the intervals.
 Predictions predict(const Model& model, const std::vector<std::string>& files,
-                    const std::vector<std::string>& beside = {});
+                    const std::vector<std::string>& beside = {}, double level = kConfidence);
 
 }  // namespace affpcl

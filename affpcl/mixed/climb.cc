@@ -14,6 +14,7 @@ constexpr int kFullTrial = 6;               // steps after which a hopeless full
 constexpr int kHopeless = 10 * kFullTrial;  // so many steps as large as the last do not suffice
 constexpr int kStillSteps = 5;              // without a gain: the end
 constexpr double kRounding = 1e-13;         // of the evidence, relative
+constexpr double kSettled = 1e-4;           // of the evidence: no decision depends on less
 constexpr double kTiny = 1e-300;
 constexpr double kNewtonRidge = 1e-9;                     // of the scaled information
 constexpr double kShortestStep = 0.01;                    // of a Newton step
@@ -169,12 +170,14 @@ Decomposition climb_groups(const Moments& m, const VarianceGroups& groups, Group
   GroupClimb::Point point = climb.at(std::move(start.theta), start.s2);
   std::vector<ClimbStep> log;
   bool converged = false;
+  double gain = 0;
   while (static_cast<int>(log.size()) < o.iterations && !converged) {
     const GroupClimb::Point next = climb.step(point);
     const double change = climb.change(point, next);
     converged = stop(change, next.log_evidence - point.log_evidence,
                      kRounding * std::abs(point.log_evidence));
     log.push_back({next.log_evidence, next.s2, change});
+    gain = next.log_evidence - point.log_evidence;
     point = next;
   }
   const auto numbers = static_cast<double>(
@@ -184,7 +187,7 @@ Decomposition climb_groups(const Moments& m, const VarianceGroups& groups, Group
       decomposition_at(evidence, form, climb.D_of(point.theta), point.s2, numbers, m);
   r.variance_cov = evidence.variance_cov(groups).all();
   r.log = std::move(log);
-  r.converged = converged;
+  r.converged = converged || gain < kSettled;
   return r;
 }
 
@@ -193,13 +196,18 @@ Decomposition climb_full(const Moments& m, const Decomposition& diagonal, double
   Matrix D = as_matrix(diagonal.variances.D, m.d);
   const double typical = trace(D) / static_cast<double>(m.d);
   add_to_diagonal(kFullStart * typical + kFullLeast, D);
+  // Few agents leave correlations open, and the largest evidence then is at -1 or 1. The prior
+  // keeps D near the diagonal one unless there are many more agents than coefficients.
+  const Vector mode = diagonal_of(D);
+  const double prior = o.plain ? 0 : static_cast<double>(m.d) + 1;
   double s2 = diagonal.variances.s2, value = evidence(D, s2, false).log_evidence;
   Stop stop(o);
   std::vector<ClimbStep> log;
   bool converged = false;
+  double gain = 0;
   while (static_cast<int>(log.size()) < o.iterations && !converged) {
     const EvidenceSlopes slopes = evidence.slopes();
-    const Matrix next = slopes.full_step(D);
+    const Matrix next = slopes.full_step(D, mode, prior);
     const double noise = std::max(kSmallestNoise, s2 * slopes.noise_ratio());
     double moved = 0, largest = kTiny;
     for (std::size_t j = 0; j < m.d * m.d; ++j) {
@@ -211,7 +219,7 @@ Decomposition climb_full(const Moments& m, const Decomposition& diagonal, double
     s2 = noise;
     const double before = value;
     value = evidence(D, s2, false).log_evidence;
-    const double gain = value - before;
+    gain = value - before;
     converged = stop(change, gain, kRounding * std::abs(value));
     log.push_back({value, s2, change});
     // The first steps bring most of the gain.
@@ -221,7 +229,7 @@ Decomposition climb_full(const Moments& m, const Decomposition& diagonal, double
   Decomposition r =
       decomposition_at(evidence, Covariance::kFull, D, s2, d * (d + 1) / 2, m);
   r.log = std::move(log);
-  r.converged = converged;
+  r.converged = converged || gain < kSettled;
   return r;
 }
 

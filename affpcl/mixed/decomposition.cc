@@ -79,7 +79,8 @@ Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
     if (o.start == nullptr)
       start.assign(m.d, std::max(chosen.tried.back().variances.D[0], kLeastVarianceShare * y2));
   }
-  if (o.diagonal || o.full) {
+  // With one coefficient all forms are the same.
+  if ((o.diagonal || o.full) && (m.d > 1 || chosen.tried.empty())) {
     Decomposition diagonal = climb_groups(m, own_groups(m.d), {start, s2}, o, evidence);
     diagonal.covariance = Covariance::kDiagonal;  // of a single coordinate too
     if (o.diagonal) chosen.tried.push_back(diagonal);

@@ -1,5 +1,8 @@
 #include "affpcl/mixed/decomposition.h"
 
+#include <numbers>
+
+#include "affpcl/mixed/evidence.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/random/streams.h"
@@ -54,6 +57,12 @@ double distance(const Vector& a, const Vector& b) { return largest(a - b); }
 Variances diagonal(std::vector<double> D, double s2) {
   Variances v{.D = std::vector<double>(D.size() * D.size()), .s2 = s2};
   for (std::size_t j = 0; j < D.size(); ++j) v.D[j * D.size() + j] = D[j];
+  return v;
+}
+
+Variances full_variances(std::size_t d, double s2) {
+  Variances v{.D = std::vector<double>(d * d, 0.2), .s2 = s2};
+  for (std::size_t j = 0; j < d; ++j) v.D[j * d + j] = 1 + static_cast<double>(j);
   return v;
 }
 
@@ -120,6 +129,34 @@ TEST(Decomposition, IdenticalAgentsHaveThePooledModel) {
   EXPECT_LT(distance(agent_posterior(m, model, 3).x, ols), 1e-11);
 }
 
+// Agents with fewer rows than coefficients are computed by rank. More rows on paper, with the same
+// X'X, take the other way; they add -(log 2 pi + log s^2) / 2 each and change nothing else.
+TEST(Decomposition, FewRowsAreComputedByRank) {
+  const std::vector<double> D = {1, 0.3, 0.5, 0, 2, 0.1, 0.1, 3};
+  const Moments few = World{.agents = 6, .d = 8, .rows = 3, .sd = D}.moments();
+  Moments many = few;
+  for (double& rows : many.rows) rows += 100;
+  const auto team = serial_team();
+  for (const Variances& at : {diagonal(D, 0.4), full_variances(8, 0.4)}) {
+    const Decomposition a = decompose_known(few, at, 0.01, *team),
+                        b = decompose_known(many, at, 0.01, *team);
+    EXPECT_NEAR(a.log_evidence - b.log_evidence, 300 * std::log(2 * std::numbers::pi * 0.4), 1e-8);
+    EXPECT_LT(distance(a.centre, b.centre), 1e-9);
+    EXPECT_LT(distance(a.centre_cov, b.centre_cov), 1e-9);
+  }
+  // The climb's slopes: at equal s^2 the same D is best.
+  Evidence x(few, 0.01, *team), y(many, 0.01, *team);
+  for (const bool is_diagonal : {true, false}) {
+    const Variances at = is_diagonal ? diagonal(D, 0.4) : full_variances(8, 0.4);
+    x(matrix(at.D, 0, 8), 0.4, is_diagonal), y(matrix(at.D, 0, 8), 0.4, is_diagonal);
+    const EvidenceSlopes s = x.slopes(), t = y.slopes();
+    EXPECT_LT(distance(s.G.all(), t.G.all()), 1e-9);
+    EXPECT_LT(distance(s.T.all(), t.T.all()), 1e-9);
+    EXPECT_LT(distance(s.cross.all(), t.cross.all()), 1e-9);
+    EXPECT_NEAR(t.trace_P - s.trace_P, 600 / 0.4, 1e-8);
+  }
+}
+
 TEST(Decomposition, HugeSpreadIsLearningAlone) {
   const Moments m = World{}.moments();
   const auto team = serial_team();
@@ -167,7 +204,7 @@ TEST(Decomposition, EvidenceChoosesAFullSpread) {
     }
   }
   const auto team = serial_team();
-  const Decomposition best = decompose(m, {}, *team).best;
+  const Decomposition best = decompose(m, {.plain = true}, *team).best;
   EXPECT_EQ(best.covariance, Covariance::kFull);
   EXPECT_GT(best.variances.D[5] / std::sqrt(best.variances.D[4] * best.variances.D[8]), 0.9);
 }
@@ -246,12 +283,12 @@ TEST(Decomposition, AStrangerIsNotPulledToTheCentre) {
   m.yy[0] += 2 * dot(b, away) + dot(away, A * away);
   for (std::size_t j = 0; j < 3; ++j) m.b[j] += (A * away)[j];
   const auto team = serial_team();
-  const Decomposition model = decompose(m, {}, *team).best;
-  const Posterior stranger = agent_posterior(m, model, 0);
+  const Learnt learnt = learn_agents(m, {}, *team);
+  const Posterior stranger = averaged_posterior(m, learnt, 0);
   EXPECT_GT(stranger.widened, 2);
   EXPECT_LT(distance(stranger.x, solve(A, vector(m.b, 0, 3))), 0.1);
   int others = 0;
-  for (std::size_t i = 1; i < m.n; ++i) others += agent_posterior(m, model, i).widened > 1;
+  for (std::size_t i = 1; i < m.n; ++i) others += averaged_posterior(m, learnt, i).widened > 1;
   EXPECT_EQ(others, 0);
 }
 

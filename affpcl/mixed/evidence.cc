@@ -23,6 +23,11 @@ double ratio(double up, double down) {
   return std::min(kLargestRatio, std::sqrt(up / std::max(down, kTiny)));
 }
 
+constexpr double kNoPivot = 1e-12;   // of the largest diagonal entry of A
+constexpr double kStillLeft = 1e4;   // times that: no rounding error
+constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays,
+constexpr std::size_t kColumns = 8;  // from this number of coefficients on
+
 // Calls work(agent) for the agents of a leaf.
 template <class Work>
 void each_agent(std::int64_t leaf, std::size_t agents, Work work) {
@@ -32,7 +37,37 @@ void each_agent(std::int64_t leaf, std::size_t agents, Work work) {
 
 }  // namespace
 
-// An agent's part in pass 1.
+// Cholesky's factor with the largest pivots first, as far as A has rank.
+Evidence::LowRank::LowRank(MatrixView A, std::span<const double> b, std::size_t rows) {
+  const std::size_t d = A.rows();
+  Vector left = diagonal_of(A);
+  const double limit = kNoPivot * *std::max_element(left.begin(), left.end());
+  Matrix columns(rows, d);  // of R
+  for (std::size_t rank = 0; rank <= rows; ++rank) {
+    const auto p =
+        static_cast<std::size_t>(std::max_element(left.begin(), left.end()) - left.begin());
+    if (rank == rows && left[p] > kStillLeft * limit) return;  // A has more rank than rows
+    if (rank == rows || left[p] <= limit) {
+      R = transpose({columns.data(), rank, d});
+      return;
+    }
+    const double pivot = std::sqrt(left[p]);
+    const std::span<double> r = columns.row(rank);
+    std::copy_n(A.row(p).begin(), d, r.begin());
+    double target = b[p];
+    for (std::size_t l = 0; l < rank; ++l) {
+      const double above = columns(l, p);
+      for (std::size_t j = 0; j < d; ++j) r[j] -= above * columns(l, j);
+      target -= above * z[l];
+    }
+    divide(r, pivot);
+    z.push_back(target / pivot);
+    for (std::size_t j = 0; j < d; ++j) left[j] -= r[j] * r[j];
+    left[p] = 0;
+  }
+}
+
+// An agent's part in pass 1: W, v and its terms of the evidence.
 struct Evidence::First {
   explicit First(std::size_t d) : Z(d, d), K(d, d), Q(d, d), w(d), Zw(d) {}
   Matrix Z, K, Q;
@@ -40,9 +75,26 @@ struct Evidence::First {
   Cholesky C;
 };
 void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double* out) {
-  const std::size_t d = m_.d, dd = d * d;
+  const std::size_t d = m_.d, dd = d * d, at = m_.at(i);
+  const MatrixSpan W(W_.data() + at * dd, d, d);
+  const std::span v(v_.data() + at * d, d);
+  std::fill(W.all().begin(), W.all().end(), 0.0);
+  double* const rest = out + dd + d;
+  if (low_rank_[at].R.rows() > 0) {
+    add_few_rows(i, root, W, v, rest);
+  } else {
+    add_many_rows(i, root, space, W, v, rest);
+  }
+  add(W.all(), {out, dd});
+  add(v, {out + dd, d});
+}
+
+void Evidence::add_many_rows(std::size_t i, const Matrix& root, First& space, MatrixSpan W,
+                             std::span<double> v, double* rest) const {
+  const std::size_t d = m_.d;
   const auto A = A_of(m_, i);
   const auto b = b_of(m_, i);
+  const double t = m_.wide[m_.at(i)], width = std::sqrt(t);  // its random effects are N(0, t D)
   auto& [Z, K, Q, w, Zw, C] = space;
   if (diagonal_) {
     for (std::size_t j = 0; j < d; ++j)
@@ -56,23 +108,17 @@ void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double
     multiply(root, Z, K);
     multiply(root, b, w);
   }
-  divide(K.all(), s2_);
+  divide(K.all(), s2_ / t);
   add_to_diagonal(1, K);
   C.factor(K);
-  divide(Z.all(), s2_);
+  divide(Z.all(), s2_ / width);
   C.forward(Z);
-  divide(w, s2_);
+  divide(w, s2_ / width);
   C.forward(w);
-  const MatrixSpan W(W_.data() + m_.at(i) * dd, d, d);
-  std::fill(W.all().begin(), W.all().end(), 0.0);
   add_gram(-1, Z, W);
-  for (std::size_t j = 0; j < dd; ++j) W.all()[j] += A.all()[j] / s2_;
-  double* const v = v_.data() + m_.at(i) * d;
+  for (std::size_t j = 0; j < d * d; ++j) W.all()[j] += A.all()[j] / s2_;
   multiply(Z, w, Zw);
   for (std::size_t j = 0; j < d; ++j) v[j] = b[j] / s2_ - Zw[j];
-  add(W.all(), {out, dd});
-  add({v, d}, {out + dd, d});
-  double* const rest = out + dd + d;
   rest[0] += m_.yy[m_.at(i)] / s2_ - squared_norm(w);
   rest[1] += m_.rows[m_.at(i)] * std::log(s2_) + C.log_determinant();
   // tr(A P)/s^2 = tr K (I + K)^-1 = d - |C^-1|^2
@@ -82,12 +128,75 @@ void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double
   rest[2] += static_cast<double>(d) - squared_norm(Q.all());
 }
 
+// The same from A = R R' of low rank: W = B B'/s^2 with B = R C'^-1, C C' = I + R'D R/s^2.
+void Evidence::add_few_rows(std::size_t i, const Matrix& root, MatrixSpan W, std::span<double> v,
+                            double* rest) {
+  const std::size_t d = m_.d, at = m_.at(i);
+  const double t = m_.wide[at];
+  LowRank& of = low_rank_[at];
+  const std::size_t rank = of.R.cols();
+  Matrix LR = of.R, K(rank, rank);
+  if (diagonal_) {
+    for (std::size_t j = 0; j < d; ++j)
+      for (double& r : LR.row(j)) r *= root(j, j);
+  } else {
+    multiply(root, of.R, LR);
+  }
+  multiply(transposed(LR), LR, K);
+  divide(K.all(), s2_ / t);
+  add_to_diagonal(1, K);
+  const Cholesky C(K);
+  of.B = of.R;
+  C.forward(of.B);
+  Vector z = of.z;
+  C.forward(z);
+  add_gram(1 / s2_, of.B, W);
+  multiply(of.B, z, v);
+  divide(v, s2_);
+  const double outside = std::max(0.0, m_.yy[at] - squared_norm(of.z));
+  rest[0] += (outside + squared_norm(z)) / s2_;
+  rest[1] += m_.rows[at] * std::log(s2_) + C.log_determinant();
+  Matrix Q = Matrix::identity(rank);
+  C.forward(Q);
+  rest[2] += static_cast<double>(rank) - squared_norm(Q.all());
+}
+
 // An agent's part in pass 2.
 struct Evidence::Second {
-  explicit Second(std::size_t d) : HW(d, d), WD(d, d), g(d), u(d), x(d), Ax(d), Wu(d), WHW(d) {}
-  Matrix HW, WD;
-  Vector g, u, x, Ax, Wu, WHW;
+  explicit Second(std::size_t d) : HW(d, d), WHW(d, d), g(d), u(d), x(d), Ax(d), Wu(d) {}
+  Matrix HW, WHW;
+  Vector g, u, x, Ax, Wu;
 };
+
+// tr(H^-1 W); space.WHW becomes W H^-1 W, of a diagonal D its diagonal only.
+double Evidence::centre_part(std::size_t i, Second& space) const {
+  const std::size_t d = m_.d;
+  const LowRank& of = low_rank_[m_.at(i)];
+  const bool few = of.R.rows() > 0;
+  const MatrixView W(W_.data() + m_.at(i) * d * d, d, d);
+  // Both are X Y' with Y = W, or Y = B / s^2 for few rows.
+  const MatrixView Y = few ? MatrixView(of.B) : W;
+  Matrix low;
+  double trace_HW = 0;
+  if (few) {
+    const Matrix HB = multiply(value_.centre_cov, of.B);
+    Matrix E = multiply(transposed(of.B), HB);
+    trace_HW = trace(E) / s2_;
+    divide(E.all(), s2_ * s2_);
+    low = multiply(of.B, E);
+  } else {
+    multiply(W, value_.centre_cov, space.HW);
+    trace_HW = trace(space.HW);
+  }
+  const MatrixView X = few ? MatrixView(low) : MatrixView(space.HW);
+  if (!diagonal_) {
+    multiply(X, transposed(Y), space.WHW);
+    return trace_HW;
+  }
+  for (std::size_t j = 0; j < d; ++j) space.WHW(j, j) = dot(X.row(j), Y.row(j));
+  return trace_HW;
+}
+
 void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space,
                           double* out) const {
   const std::size_t d = m_.d, dd = d * d;
@@ -95,38 +204,37 @@ void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space
   const MatrixSpan G(out, d, d), T(out + dd, d, d), cross(out + 2 * dd, d, d),
       reach(out + 3 * dd, d, d);
   double *const noise = out + 4 * dd, *const c = noise + d, *const rest = c + d;
-  auto& [HW, WD, g, u, x, Ax, Wu, WHW] = space;
+  const double t = m_.wide[m_.at(i)];
+  auto& [HW, WHW, g, u, x, Ax, Wu] = space;
   std::copy_n(v_.data() + m_.at(i) * d, d, g.begin());
   add_product(-1, transposed(W), value_.centre, g);
   if (diagonal_) {
-    for (std::size_t j = 0; j < d; ++j) u[j] = D_diagonal[j] * g[j];
+    for (std::size_t j = 0; j < d; ++j) u[j] = t * D_diagonal[j] * g[j];
   } else {
     multiply(transposed(D_), g, u);
+    for (double& v : u) v *= t;
   }
   for (std::size_t j = 0; j < d; ++j) x[j] = value_.centre[j] + u[j];
   multiply(transposed(A_of(m_, i)), x, Ax);
   const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * dot(b_of(m_, i), x) + dot(x, Ax));
-  multiply(value_.centre_cov, W, HW);
+  rest[1] += centre_part(i, space);
   if (diagonal_) {
-    column_dots(HW, W, WHW);
-    for (std::size_t j = 0; j < d; ++j) T(j, j) += W(j, j) - WHW[j];
-    rest[1] += trace(HW) - dot(D_diagonal, WHW);
+    for (std::size_t j = 0; j < d; ++j) T(j, j) += t * (W(j, j) - WHW(j, j));
+    for (std::size_t j = 0; j < d; ++j) rest[1] -= t * D_diagonal[j] * WHW(j, j);
   } else {
-    add(W.all(), T.all());
-    add_product(-1, W, HW, T);
-    multiply(W, D_, WD);
-    rest[1] += trace(HW) - dot(HW.all(), WD.all());
+    for (std::size_t j = 0; j < dd; ++j) T.all()[j] += t * (W.all()[j] - WHW.all()[j]);
+    rest[1] -= t * dot(D_.all(), WHW.all());
   }
   multiply(transposed(W), u, Wu);
   for (std::size_t j = 0; j < d; ++j) {
     for (std::size_t k = 0; k < d; ++k) {
-      G(j, k) += g[j] * g[k];
-      cross(j, k) += g[k] * W(j, k) * g[j];
-      reach(j, k) += W(j, k) * g[j];
+      G(j, k) += t * (g[j] * g[k]);
+      cross(j, k) += t * t * (g[k] * W(j, k) * g[j]);
+      reach(j, k) += t * (W(j, k) * g[j]);
     }
     // q = X'V^-1 e, e = V^-1 r; and e'V^-1 e, which needs g'P g = g'u - u'W u.
     const double q = (g[j] - Wu[j]) / s2_;
-    noise[j] += g[j] * q;
+    noise[j] += t * (g[j] * q);
     c[j] += q;
   }
   rest[0] += rss / (s2_ * s2_);
@@ -139,6 +247,7 @@ Evidence::Evidence(const Moments& m, double centre_precision, Team& team)
       team_(team),
       W_(m.held() * m.d * m.d),
       v_(m.held() * m.d),
+      low_rank_(m.held()),
       first_(m.d * m.d + m.d + 3, team.workers()),
       second_(4 * m.d * m.d + 2 * m.d + 4, team.workers()),
       squares_(m.d * m.d, m.n, team) {
@@ -148,6 +257,12 @@ Evidence::Evidence(const Moments& m, double centre_precision, Team& team)
     for (std::size_t j = 0; j < m.d; ++j) out[j] += A(j, j);
     out[m.d] += m.rows[m.at(i)];
     out[m.d + 1] += m.yy[m.at(i)];
+  });
+  team.each(own_agents(m.n, team), [&](std::int64_t agent, int) {
+    const auto i = static_cast<std::size_t>(agent);
+    const double rows = m.rows[m.at(i)];
+    if (m.d >= kColumns && rows > 0 && rows <= kLowRank * static_cast<double>(m.d))
+      low_rank_[m.at(i)] = LowRank(A_of(m, i), b_of(m, i), static_cast<std::size_t>(rows));
   });
   column_squares_.assign(totals, totals + m.d);
   N_ = totals[m.d];
@@ -211,7 +326,8 @@ Matrix Evidence::variance_cov(const VarianceGroups& groups) {
   const std::size_t dd = m_.d * m_.d;
   const MatrixView squares(squares_([&](std::size_t i, double* out) {
                              const double* const W = W_.data() + m_.at(i) * dd;
-                             for (std::size_t j = 0; j < dd; ++j) out[j] += W[j] * W[j];
+                             const double t = m_.wide[m_.at(i)];
+                             for (std::size_t j = 0; j < dd; ++j) out[j] += t * t * (W[j] * W[j]);
                            }),
                            m_.d, m_.d);
   Matrix information = multiply(S, multiply(squares, transposed(S)));
@@ -254,13 +370,18 @@ double EvidenceSlopes::group_ratio(const VarianceGroups& groups, std::size_t whi
   return ratio(up, down);
 }
 
-Matrix EvidenceSlopes::full_step(const Matrix& D) const {
+// The prior exp(-agents (tr(mode^-1 D) + tr(mode D^-1)) / 2) adds to both matrices.
+Matrix EvidenceSlopes::full_step(const Matrix& D, const Vector& mode, double agents) const {
   const std::size_t d = G.rows();
-  Matrix invertible = T;
+  Matrix invertible = T, reached = multiply(D, multiply(G, D));
+  for (std::size_t j = 0; j < d && agents > 0; ++j) {
+    invertible(j, j) += agents / mode[j];
+    reached(j, j) += agents * mode[j];
+  }
   add_to_diagonal(kRidge * trace(T) / static_cast<double>(d) + kTiny, invertible);
   const Cholesky C(invertible);
   const Matrix U = C.upper();
-  Matrix inner = multiply(U, multiply(D, multiply(G, multiply(D, transposed(U)))));
+  Matrix inner = multiply(U, multiply(reached, transposed(U)));
   symmetrise(inner);
   const SymmetricEigen eigen = symmetric_eigen(inner);
   Matrix scaled = eigen.vectors;

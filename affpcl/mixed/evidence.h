@@ -36,8 +36,9 @@ struct EvidenceSlopes {
   // Factors of a step that never lowers the evidence: sqrt(slope up / slope down).
   double noise_ratio() const;
   double group_ratio(const VarianceGroups& groups, std::size_t which) const;
-  // The same step for a full D: the geometric mean of T^-1 and D G D.
-  Matrix full_step(const Matrix& D) const;
+  // The same step for a full D: the geometric mean of T^-1 and D G D. A prior with its mode at
+  // diag(mode) counts like `agents` more agents; 0: none.
+  Matrix full_step(const Matrix& D, const Vector& mode, double agents) const;
 };
 
 class Evidence {
@@ -54,6 +55,13 @@ class Evidence {
   // At the point of the last value.
   const Value& value() const { return value_; }
   EvidenceSlopes slopes();
+  // Of an agent held: X'V^-1 X and X'V^-1 y.
+  MatrixView information(std::size_t agent) const {
+    return {W_.data() + m_.at(agent) * m_.d * m_.d, m_.d, m_.d};
+  }
+  std::span<const double> pull(std::size_t agent) const {
+    return {v_.data() + m_.at(agent) * m_.d, m_.d};
+  }
   // Inverse of the expected information on the groups' variances, for every pair of coordinates.
   Matrix variance_cov(const VarianceGroups& groups);
 
@@ -65,7 +73,19 @@ class Evidence {
  private:
   struct First;
   struct Second;
+  // A = R R' and b = R z of an agent with fewer rows than coefficients, by rank.
+  struct LowRank {
+    LowRank() = default;
+    LowRank(MatrixView A, std::span<const double> b, std::size_t rows);
+    Matrix R, B;  // [d][rank]; B at the point of the last value
+    Vector z;
+  };
   void add_first(std::size_t agent, const Matrix& root, First& space, double* out);
+  void add_many_rows(std::size_t agent, const Matrix& root, First& space, MatrixSpan W,
+                     std::span<double> v, double* rest) const;
+  void add_few_rows(std::size_t agent, const Matrix& root, MatrixSpan W, std::span<double> v,
+                    double* rest);
+  double centre_part(std::size_t agent, Second& space) const;
   void add_second(std::size_t agent, const Vector& D_diagonal, Second& space, double* out) const;
 
   const Moments& m_;
@@ -74,6 +94,7 @@ class Evidence {
   double N_ = 0, yy_ = 0;
   Vector column_squares_;
   std::vector<double> W_, v_;  // X'V^-1 X and X'V^-1 y of every agent held
+  std::vector<LowRank> low_rank_;  // empty ones where A has full rank
   TeamSum first_, second_;
   AgentSum squares_;
   // The point of the last value.

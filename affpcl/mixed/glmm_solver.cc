@@ -281,6 +281,7 @@ Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
   Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}};
   GlmmOptions o;
+  choose_forms(options_.covariance, o);
   for (std::size_t j = 0; j < frame.d; ++j)
     if (!frame.encoding.is_common(j)) o.laplace.random.push_back(j);
   o.laplace.quadrature = kPoints;

@@ -5,16 +5,19 @@
 #include <memory>
 
 #include "affpcl/mixed/glmm.h"
+#include "affpcl/mixed/options.h"
 #include "affpcl/table/folds.h"
 
 namespace affpcl {
 
 struct GlmmSolverOptions {
   double fold_tolerance = 1e-3;  // of the folds, which start from all rows
+  CovarianceChoice covariance = CovarianceChoice::kAverage;  // that is, the smallest BIC
 };
 
 class GlmmSolver {
  public:
+  explicit GlmmSolver(const GlmmSolverOptions& options) : options_(options) {}
   // As FoldedSolver::learn.
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team);
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "affpcl/mixed/noise.h"
+#include "affpcl/base/error.h"
+#include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
+#include "affpcl/mixed/unseen.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
 
@@ -22,10 +24,7 @@ struct ChannelFit {
   Ridge pooled;
   double mean = 0;  // of all agents' targets
 
-  const Decomposition& best() const { return learnt.chosen.best; }
-  double s2(std::size_t agent) const {  // noise variance of an agent
-    return best().variances.s2 * learnt.noise[agent];
-  }
+  const Decomposition& best() const { return learnt.best(); }
 };
 
 // From the frame's standardised targets to units of the target.
@@ -105,7 +104,7 @@ class MixedAgent final : public AgentFit {
   MixedAgent(const Frame& frame, const std::vector<ChannelFit>& channels, std::size_t agent)
       : frame_(frame), channels_(channels), agent_(agent) {
     for (const ChannelFit& c : channels) {
-      own_.push_back(agent_posterior(c.learnt.moments, c.best(), agent));
+      own_.push_back(averaged_posterior(c.moments, c.learnt, agent));
       independent_.push_back(fit_ridge(c.moments, agent));
       // Without a row of its own an agent has the mean of the others' targets.
       if (c.moments.rows[c.moments.at(agent)] == 0) independent_.back().x[0] = c.mean;
@@ -134,9 +133,9 @@ class MixedAgent final : public AgentFit {
         for (std::size_t k = 0; k < frame_.d; ++k)
           cov[j * frame_.d + k] += (all.x[j] - own_[c].x[j]) * (all.x[k] - own_[c].x[k]);
       agent.channels.push_back(
-          combined({units.model(own_[c].x, own_[c].cov, 1, channels_[c].s2(agent_)),
+          combined({units.model(own_[c].x, own_[c].cov, 1, own_[c].s2),
                     units.model(alone.x, alone.inverse, alone.s2, alone.s2),
-                    units.model(all.x, cov, 1, channels_[c].s2(agent_))},
+                    units.model(all.x, cov, 1, own_[c].s2)},
                    weights));
     }
   }
@@ -189,20 +188,26 @@ ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
   channel.pooled = units.coefficients(fit.pooled.x);
   channel.covariance = best.covariance;
   channel.converged = best.converged;
-  for (const Decomposition& t : fit.learnt.chosen.tried)
+  for (const Decomposition& t : fit.learnt.tried)
     channel.tried.push_back({to_text(t.covariance), t.log_evidence, t.bic});
-  const Posterior unseen = unseen_posterior(best);
-  channel.centre = units.model(unseen.x, unseen.cov, 1, best.variances.s2);
+  const Posterior unseen = averaged_unseen(fit.learnt);
+  channel.centre = units.model(unseen.x, unseen.cov, 1, unseen.s2);
+  Vector D(d * d);
+  for (const auto& [model, root, weight] : fit.learnt.forms) {
+    for (std::size_t j = 0; j < d * d; ++j) D[j] += weight * model.variances.D[j];
+    for (CovarianceTried& t : channel.tried)
+      if (t.name == to_text(model.covariance)) t.weight = weight;
+  }
   for (std::size_t j = 0; j < d; ++j)  // of the centre itself
-    channel.centre.se[j] = units.deviation(best.centre_cov[j * d + j]);
-  channel.D = units.covariance(best.variances.D);
+    channel.centre.se[j] = units.deviation(unseen.cov[j * d + j] - D[j * d + j]);
+  channel.D = units.covariance(D);
   return channel;
 }
 
 class MixedFit final : public FoldFit {
  public:
-  MixedFit(const Frame& frame, std::vector<ChannelFit> channels)
-      : frame_(frame), channels_(std::move(channels)) {}
+  MixedFit(const Frame& frame, double centre_precision, std::vector<ChannelFit> channels)
+      : frame_(frame), centre_precision_(centre_precision), channels_(std::move(channels)) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<MixedAgent>(frame_, channels_, agent);
@@ -212,8 +217,12 @@ class MixedFit final : public FoldFit {
   }
 
   void describe(Model& model, Team& team) const override {
-    for (std::size_t c = 0; c < channels_.size(); ++c)
-      model.channels.push_back(describe_channel(channels_[c], Units(frame_, c)));
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+      const ChannelFit& fit = channels_[c];
+      model.channels.push_back(describe_channel(fit, Units(frame_, c)));
+      model.channels.back().pooled_weight =
+          pooled_weight(fit.moments, fit.learnt, fit.pooled, centre_precision_, team);
+    }
     if (!frame_.theta.empty()) model.noise = noise_correlations(frame_, model, team);
   }
 
@@ -232,6 +241,7 @@ class MixedFit final : public FoldFit {
 
  private:
   const Frame& frame_;
+  double centre_precision_;
   std::vector<ChannelFit> channels_;
 };
 
@@ -242,15 +252,20 @@ std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
 }
 
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
-  if (frame.encoding.generalised()) return generalised_.learn(frame, without, team);
+  if (frame.encoding.generalised()) {
+    if (options_.plain) throw BadInput("`plain` belongs to the gaussian family: others always are");
+    return generalised_.learn(frame, without, team);
+  }
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
+    o.plain = options_.plain;
+    choose_forms(options_.covariance, o);
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
-    fit.learnt = decompose_with_noise(fit.moments, o, team);
+    fit.learnt = learn_agents(fit.moments, o, team);
     const Moments all = pooled(fit.moments, team);
     fit.pooled = fit_ridge(all, 0);
     fit.mean = all.b[0] / all.rows[0];
@@ -260,7 +275,8 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     found_.clear();
     for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
   }
-  return std::make_unique<MixedFit>(frame, std::move(channels));
+  return std::make_unique<MixedFit>(frame, options_.decomposition.centre_precision,
+                                    std::move(channels));
 }
 
 }  // namespace affpcl

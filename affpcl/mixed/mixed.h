@@ -15,7 +15,8 @@ namespace affpcl {
 
 class MixedSolver final : public FoldedSolver {
  public:
-  explicit MixedSolver(const MixedOptions& options) : options_(options) {}
+  explicit MixedSolver(const MixedOptions& options)
+      : options_(options), generalised_({.covariance = options.covariance}) {}
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) override;
 
  private:

@@ -1,6 +1,11 @@
 // Options of the exact solver.
 #pragma once
 
+#include <array>
+#include <string_view>
+
+#include "affpcl/base/params.h"
+
 namespace affpcl {
 
 struct Variances;
@@ -14,11 +19,32 @@ struct DecompositionOptions {
   double centre_precision = 0.01;
   bool scalar = true, diagonal = true, full = true;  // forms of D to compare
   const Variances* start = nullptr;  // a guess, such as that of nearly the same rows
+  bool plain = false;  // the same noise for all, no outlying agents
 };
 
+// The forms of D that a fit uses.
+enum class CovarianceChoice { kAverage, kScalar, kDiagonal, kFull };
+template <>
+struct EnumNames<CovarianceChoice> {
+  static constexpr std::array<std::string_view, 4> all = {"average", "scalar", "diagonal", "full"};
+};
+
+// The forms that options, of either kind of model, then compare.
+template <class Options>
+void choose_forms(CovarianceChoice choice, Options& options) {
+  if (choice == CovarianceChoice::kAverage) return;
+  options.scalar = choice == CovarianceChoice::kScalar;
+  options.diagonal = choice == CovarianceChoice::kDiagonal;
+  options.full = choice == CovarianceChoice::kFull;
+}
+
 struct MixedOptions {
+  CovarianceChoice covariance = CovarianceChoice::kAverage;
+  bool plain = false;
   DecompositionOptions decomposition = {};  // all rows; its start is not used
   double fold_tolerance = 1e-3;             // evidence_tolerance of the folds, which start from it
+
+  static const Params<MixedOptions>& params();
 };
 
 }  // namespace affpcl

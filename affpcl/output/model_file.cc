@@ -226,6 +226,16 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+namespace {
+
+bool diagonal(const std::vector<double>& D, std::size_t d) {
+  for (std::size_t j = 0; j < d * d; ++j)
+    if (j % (d + 1) != 0 && D[j] != 0) return false;
+  return true;
+}
+
+}  // namespace
+
 std::string model_json(const Model& model) {
   const Encoding& e = model.encoding;
   const std::size_t d = e.dim();
@@ -247,9 +257,12 @@ std::string model_json(const Model& model) {
     }
     Json tried = Json::array();
     for (const CovarianceTried& t : c.tried)
-      tried.push_back({{"spread", t.name}, {"log_evidence", t.log_evidence}, {"bic", t.bic}});
+      tried.push_back({{"spread", t.name},
+                       {"log_evidence", t.log_evidence},
+                       {"bic", t.bic},
+                       {"weight", t.weight}});
     Json D = Json::array();
-    if (c.covariance == Covariance::kFull) {
+    if (!diagonal(c.D, d)) {
       for (std::size_t r = 0; r < d; ++r)
         D.push_back(std::vector<double>(c.D.begin() + static_cast<std::ptrdiff_t>(r * d),
                                         c.D.begin() + static_cast<std::ptrdiff_t>((r + 1) * d)));
@@ -262,6 +275,7 @@ std::string model_json(const Model& model) {
                         {"D", std::move(D)},
                         {"s2", c.centre.s2},
                         {"pooled", c.pooled},
+                        {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
   }
   if (e.generalised() || e.leveled())
@@ -287,7 +301,8 @@ std::string model_json(const Model& model) {
       {"version", kModelVersion},
       {"about",
        "x and se are coefficients and standard errors of standardised columns, in units "
-       "of the target; the centre's cov is that of an agent never seen; cov lists lower "
+       "of the target; the centre's cov is that of an agent never seen, whose x is (1 - "
+       "pooled_weight) centre + pooled_weight pooled; cov lists lower "
        "triangles, row by row; alone and pooled are the x of the models that were learnt "
        "without the others and for all at once"},
       {"provenance",
@@ -393,12 +408,14 @@ Model parse_model(const std::string& text, const std::string& path) {
     if (spread != to_text(channel.covariance)) r.damaged("spread");
     for (const Json& t : r.list(c, "tried"))
       channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
-                               r.get<double>(t, "bic")});
+                               r.get<double>(t, "bic"),
+                               t.contains("weight") ? r.get<double>(t, "weight") : 0});
     channel.converged = r.get<bool>(c, "converged");
+    if (c.contains("pooled_weight")) channel.pooled_weight = r.get<double>(c, "pooled_weight");
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");
     channel.D.assign(d * d, 0.0);
-    if (channel.covariance == Covariance::kFull) {
+    if (const Json::Array& D = r.list(c, "D"); !D.empty() && D[0].is_array()) {
       const auto rows = r.get<std::vector<std::vector<double>>>(c, "D");
       if (rows.size() != d) r.damaged("D");
       for (std::size_t i = 0; i < d; ++i) {

@@ -67,6 +67,7 @@ struct AgentModel {
 struct CovarianceTried {
   std::string name;
   double log_evidence = 0, bic = 0;
+  double weight = 0;  // in the average over forms
 };
 
 struct ChannelModel {          // what all agents share
@@ -75,6 +76,8 @@ struct ChannelModel {          // what all agents share
   std::vector<CovarianceTried> tried;
   LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
   std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
+  // An agent never seen has the centre's x, moved by this share towards the pooled model's.
+  double pooled_weight = 0;
   bool converged = true;
   bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
 };

@@ -22,7 +22,8 @@ struct Moments {
         A(static_cast<std::size_t>(run.count()) * d * d),
         b(static_cast<std::size_t>(run.count()) * d),
         yy(static_cast<std::size_t>(run.count())),
-        rows(yy.size()) {}
+        rows(yy.size()),
+        wide(yy.size(), 1.0) {}
 
   // A row of agent i.
   void add(std::size_t i, std::span<const double> x, double y);
@@ -35,6 +36,8 @@ struct Moments {
   std::vector<double> A;  // [held][d][d], symmetric
   std::vector<double> b;  // [held][d]
   std::vector<double> yy, rows;
+  // Factor of the random-effects covariance: above 1 for an outlying agent (mixed/agent_law.h).
+  std::vector<double> wide;
 };
 
 }  // namespace affpcl

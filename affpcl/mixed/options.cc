@@ -1,0 +1,15 @@
+#include "affpcl/mixed/options.h"
+
+namespace affpcl {
+
+const Params<MixedOptions>& MixedOptions::params() {
+  static const Params<MixedOptions> kParams = {
+      {"covariance", &MixedOptions::covariance,
+       "form of the random-effects covariance; average: all three, weighted by their evidence"},
+      {"plain", &MixedOptions::plain,
+       "the same noise variance for all agents and none outlying, instead of an average over both"},
+  };
+  return kParams;
+}
+
+}  // namespace affpcl
