@@ -12,11 +12,22 @@ function(affpcl_flags target)
     -Wno-free-nonheap-object  # GCC 12 sees one in every initialiser list of std::variant
     $<$<BOOL:${AFFPCL_WERROR}>:-Werror>
     -fmacro-prefix-map=${source_prefix}/=)  # __FILE__ is affpcl/math/blocks.cc, wherever the tree lies
+  if(NOT instrument)  # tests/hardened.py checks what this gives; sanitizers bring their own
+    target_compile_options(${target} PRIVATE -fstack-protector-strong -fstack-clash-protection ${control_flow}
+      $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
+  endif()
   if(instrument)
     target_compile_options(${target} PRIVATE ${instrument})
     target_link_options(${target} PRIVATE ${instrument})
   endif()
 endfunction()
+
+include(CheckPIESupported)
+check_pie_supported()  # programs are linked as position independent ones
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-fcf-protection has_cf_protection)
+set(control_flow $<$<BOOL:${has_cf_protection}>:-fcf-protection>)
 
 set(instrument "")
 if(AFFPCL_SANITIZE)
