@@ -14,8 +14,8 @@ namespace affpcl {
 namespace {
 
 // Everything that one fold learnt.
-struct Learnt {
-  Learnt(const Frame& frame, int without, const LevelDecomposition* start, Team& team)
+struct LevelsLearnt {
+  LevelsLearnt(const Frame& frame, int without, const LevelDecomposition* start, Team& team)
       : moments(frame.moments(0, without, team)),
         all(affpcl::pooled(moments, team)),
         pooled(fit_ridge(all, 0)),
@@ -47,7 +47,7 @@ LinearModel in_units(const Frame& frame, std::span<const double> x, std::span<co
 
 class LevelAgent final : public AgentFit {
  public:
-  LevelAgent(const Frame& frame, const Learnt& learnt, std::size_t agent)
+  LevelAgent(const Frame& frame, const LevelsLearnt& learnt, std::size_t agent)
       : frame_(frame),
         learnt_(learnt),
         agent_(agent),
@@ -88,7 +88,7 @@ class LevelAgent final : public AgentFit {
   }
 
   const Frame& frame_;
-  const Learnt& learnt_;
+  const LevelsLearnt& learnt_;
   std::size_t agent_;
   LevelFit::Agent own_;
   Ridge independent_;
@@ -96,7 +96,7 @@ class LevelAgent final : public AgentFit {
 
 class LevelFoldFit final : public FoldFit {
  public:
-  LevelFoldFit(const Frame& frame, std::unique_ptr<Learnt> learnt)
+  LevelFoldFit(const Frame& frame, std::unique_ptr<LevelsLearnt> learnt)
       : frame_(frame), learnt_(std::move(learnt)) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
@@ -159,7 +159,7 @@ class LevelFoldFit final : public FoldFit {
   }
 
   const Frame& frame_;
-  std::unique_ptr<Learnt> learnt_;
+  std::unique_ptr<LevelsLearnt> learnt_;
 };
 
 void refuse_crossed(const Frame& frame, Team& team) {
@@ -180,7 +180,7 @@ void refuse_crossed(const Frame& frame, Team& team) {
 std::unique_ptr<FoldFit> LevelSolver::learn(const Frame& frame, int without, Team& team) {
   refuse_crossed(frame, team);
   auto learnt =
-      std::make_unique<Learnt>(frame, without, without == kAllRows ? nullptr : &*found_, team);
+      std::make_unique<LevelsLearnt>(frame, without, without == kAllRows ? nullptr : &*found_, team);
   if (without == kAllRows) found_ = learnt->fit.best();
   return std::make_unique<LevelFoldFit>(frame, std::move(learnt));
 }

@@ -65,7 +65,8 @@ std::vector<ByKind<double>> stack_weights(const std::vector<StackLosses>& losses
   const double* const total = totals([&](std::size_t i, double* out) {
     out[0] += losses[i - first].loss[0], out[1] += losses[i - first].rows;
   });
-  const double typical = total[1] > 0 ? total[0] / total[1] : 1;
+  // An offset may explain every target: then there is no loss at all.
+  const double typical = total[0] > 0 ? total[0] / total[1] : 1;
   std::vector<Shares> likelihood;
   for (const StackLosses& of : losses) likelihood.push_back(likelihoods(of, log_losses, typical));
 

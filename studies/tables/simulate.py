@@ -164,7 +164,7 @@ class Fitted:
         own = [a["channels"][0]["x"] for a in self.model["agents"]]
         alone = [ridge(z @ to_raw, y) for z, y in table]
         for a, x, y in zip(self.model["agents"], own, alone):
-            if a["model"] == "alone" and np.abs(np.array(x) - y).max() > 1e-6 * max(1, np.abs(y).max()):
+            if a["stacked"]["alone"] == 1 and np.abs(np.array(x) - y).max() > 1e-6 * max(1, np.abs(y).max()):
                 raise RuntimeError(f"agent {a['name']}: this script's ridge is not fit's")
         self.given, self.alone = np.array(own) @ to_raw.T, np.array(alone) @ to_raw.T
 
