@@ -278,18 +278,19 @@ BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
   const Json plan = parse_json(benchmark_plan()), tuned = parse_json(benchmark_tuned());
   Bench bench(options, plan);
   BenchmarkResult result;
+  const bool with_tuned = options.tuned && !tuned.at("parameters").empty();
   double done = 0;
   for (const Cell& cell : bench.cells()) {
     std::vector<Entry> entries;
     for (const std::string& kind : bench.methods()) {
       entries.push_back({kind, ""});
       const Json* of = tuned.at("parameters").find(cell.name());
-      const Json* found = options.tuned && of != nullptr ? of->find(kind) : nullptr;
+      const Json* found = with_tuned && of != nullptr ? of->find(kind) : nullptr;
       if (found != nullptr) entries.push_back({kind, as_toml(*found), true});
     }
     for (BenchmarkRow& row : bench.run(cell, entries, options.seed)) {
       // Where the search found nothing better, the tuned method is the default one.
-      const bool same = options.tuned && !row.tuned &&
+      const bool same = with_tuned && !row.tuned &&
                         std::none_of(entries.begin(), entries.end(), [&](const Entry& e) {
                           return e.tuned && e.kind == row.method;
                         });

@@ -21,7 +21,7 @@ struct BenchmarkOptions {
   std::vector<std::string> methods = {};   // kinds; empty: all of the catalogue
   std::vector<std::string> problems = {};  // names of the plan; empty: all that need no data
   std::string data = {};                   // a folder of recorded data: its problems run too
-  bool tuned = true;                       // also with tuned parameters
+  bool tuned = true;                       // also with tuned parameters, where tuned.json has any
   bool full = false;                       // four times the systems
   std::uint64_t seed = 1;                  // of the first system
   int threads = 0;                         // 0: as many as the machine has
