@@ -205,9 +205,17 @@ def test_diverged_runs_are_null_in_json(affpcl):
     assert "NaN" not in printed
     assert "Infinity" not in printed
     setting = json.loads(printed)["settings"][0]
-    shown = dict(zip(METHODS, (m["mse"]["mean"] for m in setting["methods"])))
-    assert [name for name, mean in shown.items() if mean is None] == ["independent"]  # the others are shown
+    assert setting["methods"][2]["mse"]["mean"] is None
+    assert all(setting["methods"][m]["mse"]["mean"] > 0 for m in (0, 1, 3))
+    assert all(m["vs_independent"] is None for m in setting["methods"])
     assert setting["diverged"] == dict(zip(METHODS, (0, 0, 3, 0)))
+
+
+def test_a_run_in_which_all_diverged_fails_and_says_so(affpcl):
+    done = affpcl.run("run", "one.toml", "--quiet", "--set", "run.step_size=9")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "all 3 replicates diverged" in done.stderr
 
 
 # --- a log of transitions: the truth is not known, so solutions take the place of errors -----------------------------
@@ -274,8 +282,10 @@ def test_errors_of_a_log_are_null(log, log_printed):
 
 
 def test_a_log_whose_values_are_not_finite_has_diverged(log):
-    printed = log.succeed("run", "log.toml", "--set", "run.step_size=3.0", "--set", "run.steps=5000").stdout
-    assert "diverged" in printed
+    done = log.run("run", "log.toml", "--set", "run.step_size=3.0", "--set", "run.steps=5000")
+    assert done.returncode == 1
+    assert "diverged" in done.stdout
+    assert "all 1 replicates diverged" in done.stderr
 
 
 # --- replacing -------------------------------------------------------------------------------------------------------
