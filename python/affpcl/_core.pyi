@@ -88,10 +88,21 @@ class FitOptions:
 
     @property
     def score(self) -> bool:
-        """score the models on held-out rows"""
+        """
+        score the models on held-out rows and stack them; without, all models are personalised
+        """
 
     @score.setter
     def score(self, arg: bool, /) -> None: ...
+
+    @property
+    def repeats(self) -> int:
+        """
+        exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to 20,000 rows, else 1
+        """
+
+    @repeats.setter
+    def repeats(self, arg: int, /) -> None: ...
 
     @property
     def threads(self) -> int:
@@ -280,6 +291,24 @@ class FitOptions:
 
     @comment.setter
     def comment(self, arg: str, /) -> None: ...
+
+    @property
+    def covariance(self) -> str:
+        """
+        form of the random-effects covariance; average: all three, weighted by their evidence
+        """
+
+    @covariance.setter
+    def covariance(self, arg: str, /) -> None: ...
+
+    @property
+    def plain(self) -> bool:
+        """
+        the same noise variance for all agents and none outlying, instead of an average over both
+        """
+
+    @plain.setter
+    def plain(self, arg: bool, /) -> None: ...
 
     @property
     def method(self) -> str:

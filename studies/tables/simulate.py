@@ -174,15 +174,6 @@ def errors(world, moments, fitted):
     return [np.array([(x - t) @ M @ (x - t) for x, t, M in zip(xs, world.x, moments)]) for xs in (fitted.given, fitted.alone)]
 
 
-def four_fifths(table):
-    """About what a fold leaves; agents' sizes round differently, as in fit's folds."""
-    out = []
-    for i, (z, y) in enumerate(table):
-        keep = (np.arange(len(y)) + i) % 5 != 0
-        out.append((z[keep], y[keep]))
-    return out
-
-
 def study_table(affpcl, seed, number, redraws):
     """One world: a record per agent, and the table's own."""
     world = World(seed, number)
@@ -193,13 +184,11 @@ def study_table(affpcl, seed, number, redraws):
         folder = pathlib.Path(name)
         shown = Fitted(affpcl, folder, world, world.draw(rng))
         pilot = call(affpcl, folder, "affinity", "t.csv")
-        whole, part = np.zeros((2, world.n)), np.zeros((2, redraws, world.n))
-        for r in range(redraws):
-            again = world.draw(rng)
-            whole += np.array(errors(world, moments, Fitted(affpcl, folder, world, again, "--no-score"))) / redraws
-            part[:, r] = errors(world, moments, Fitted(affpcl, folder, world, four_fifths(again), "--no-score"))
-    gain = (part[1] - part[0]).mean(0)
-    gain_se = (part[1] - part[0]).std(0, ddof=1) / math.sqrt(redraws)
+        whole = np.zeros((2, world.n))
+        for _ in range(redraws):
+            whole += np.array(errors(world, moments, Fitted(affpcl, folder, world, world.draw(rng), "--no-score"))) / redraws
+    in_hand = errors(world, moments, shown)  # a gain is that of the two models in hand
+    gain = in_hand[1] - in_hand[0]
     agents = []
     for i, (a, m, q) in enumerate(zip(shown.summary["agents"], shown.model["agents"], pilot["agents"])):
         truth = shown.coding.from_raw(world.x[i])
@@ -208,17 +197,19 @@ def study_table(affpcl, seed, number, redraws):
         agents.append(dict(
             table=number, agent=i, rows=int(world.rows[i]), quiet=bool((noise < noise[i]).mean() < 1 / 3), given=a["given"],
             verdict=a["verdict"],
-            gain=a["gain"]["mean"], gain_lo=a["gain"]["lo"], gain_hi=a["gain"]["hi"], p=a["p"], true_gain=gain[i], true_gain_se=gain_se[i],
+            gain=a["gain"]["mean"], gain_lo=a["gain"]["lo"], gain_hi=a["gain"]["hi"], p=a["p"], true_gain=gain[i],
             gain_covered=a["gain"]["lo"] is not None and a["gain"]["lo"] <= gain[i] <= a["gain"]["hi"],
             coefficients=len(inside), inside=int(inside.sum()),
             error_given=whole[0, i], error_alone=whole[1, i], noise=noise[i],
-            part_alone=part[1].mean(0)[i], predicted=q["predicted_excess"]["value"], predicted_lo=q["predicted_excess"]["lo"],
+            alone_in_hand=in_hand[1][i], predicted=q["predicted_excess"]["value"], predicted_lo=q["predicted_excess"]["lo"],
             predicted_hi=q["predicted_excess"]["hi"], predicted_loss=q["predicted_loss"]["value"], predicted_loss_lo=q["predicted_loss"]["lo"],
             predicted_loss_hi=q["predicted_loss"]["hi"], prospect=q["prospect"], tv=q["environment"]["value"]))
     about = dict(table=number, n=world.n, columns=world.columns, levels=world.levels, rows=float(world.rows.mean()), spread=world.spread,
                  kind=world.kind, noise_kind=world.noise_kind, strangers=bool(world.strangers), correlation=world.correlation,
                  chosen=shown.summary["spread"][0])
     return about, agents
+
+
 def ranks(values):
     order = np.argsort(values, kind="stable")
     out = np.empty(len(order))
@@ -246,7 +237,7 @@ def loss_ratio(a):
 
 
 def no_gain(a):
-    return a["true_gain"] <= EVEN * (a["part_alone"] + a["noise"])
+    return a["true_gain"] <= EVEN * (a["alone_in_hand"] + a["noise"])
 
 
 # What is measured of a set of agents: name, sum on top, sum below.
