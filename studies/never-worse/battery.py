@@ -332,7 +332,8 @@ def plot(done, path):
                     f'font-size="11">{"".join(body)}</svg>\n')
 
 
-# Steps, the limit of a setting's average, that of a single agent.
+# Steps, the limit of a setting's average, that of a single agent. Below 500 steps the goal for an agent is 1.3, and for
+# the gain that is kept .75 at least; the tests' 24 settings reach 1.35 and .63, and --check guards what is reached.
 GROUPS = (("5 to 19 steps", range(5, 20), math.inf, math.inf), ("20 to 59 steps", range(20, 60), 1.15, 1.4),
           ("60 to 499 steps", range(60, 500), 1.05, 1.4), ("500 steps or more", range(500, 10 ** 9), 1.02, 1.15))
 
