@@ -41,11 +41,6 @@ double variance(const LinearModel& m, const std::vector<double>& x) {
   return variance < 0 ? 0 : variance;  // NaN where it is not known
 }
 
-// The weight of level effects: baselines have none.
-double personalised_share(const AgentModel* agent) {
-  return agent == nullptr || agent->kind == Kind::kPersonalised ? 1 : 0;
-}
-
 void put_field(std::string& out, std::string_view field, char separator) {
   const bool plain = field.find_first_of("\"\n\r") == std::string_view::npos &&
                      field.find(separator) == std::string_view::npos &&
@@ -163,7 +158,7 @@ double RowPredictor::level_variance(const AgentModel* agent, const std::vector<d
     variance = se * se;
     if (agent != nullptr && agent->level == level) variance += 2 * inner(agent->level_cov, x);
   }
-  return personalised_share(agent) * variance;
+  return variance;
 }
 
 double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
@@ -171,8 +166,7 @@ double RowPredictor::number(const AgentModel* agent, const std::vector<double>& 
   if (model_.encoding.generalised()) return mean(agent, x, offsets).back();
   if (model_.channels.size() > 1) return inner(weights(agent), channels(agent, x));
   const double effect = level == kNewLevel ? 0 : model_.levels.effect[static_cast<std::size_t>(level)];
-  return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]) +
-         (effect == 0 ? 0 : personalised_share(agent) * effect);
+  return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]) + effect;
 }
 
 RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std::vector<double>& x,

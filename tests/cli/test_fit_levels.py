@@ -120,9 +120,9 @@ def test_a_prediction_adds_the_effect_of_its_level(both, tables):
     names, effects = model["levels"]["names"], model["levels"]["effects"]
     known = [f"0,{names[k]},{names[k]},0.2,-0.4" for k in (0, 3)]
     (first, half), (second, _), (new, wide) = predictions(tables, name, [*known, "0,new,new,0.2,-0.4"])[0]
-    weight = next(a for a in model["agents"] if a["name"] == "0").get("weight", {"personalised": 1})["personalised"]
-    assert first - second == pytest.approx(weight * (effects[0] - effects[3]), abs=1e-12)
-    assert first - new == pytest.approx(weight * effects[0], abs=1e-12)
+    assert all(a["stacked"]["personalised"] == 1 for a in model["agents"])
+    assert first - second == pytest.approx(effects[0] - effects[3], abs=1e-12)
+    assert first - new == pytest.approx(effects[0], abs=1e-12)
     assert wide > half
 
 
