@@ -46,7 +46,7 @@ void take_log(TdLog::Config& td, const FrameOptions& frame) {
       frame.missing != Missing::kError)
     throw BadInput(
         "--task td has no --exclude, --time, --with or --missing: it takes rows as they come, and "
-        "only the columns it is told");
+        "only the columns that are named");
   td.file = frame.paths[0];
   if (!frame.agent.empty()) td.agent = frame.agent;
   td.features = joined_names(frame.features);
