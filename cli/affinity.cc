@@ -158,6 +158,7 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
     throw BadInput("--target COLUMN is missing: affinity of data needs the column to predict");
   PilotOptions options = o.pilot;
   options.threads = o.threads;
+  options.stop = &interruption();
   if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);

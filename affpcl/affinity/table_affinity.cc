@@ -94,6 +94,7 @@ class Pilot {
         team_(team),
         n_(frame.agents.size()),
         d_(frame.d),
+        stop_(options.stop),
         rows_(pilot_rows(frame, options)) {
     for (std::size_t c = 0; c < frame.channels; ++c) channels_.push_back(learn(c));
   }
@@ -122,6 +123,9 @@ class Pilot {
   }
 
  private:
+  void look_for_stop() const {
+    if (stop_ != nullptr && *stop_) throw Interrupted();
+  }
   double x(std::size_t row, std::size_t j) const { return frame_.X[j * frame_.rows + row]; }
   double y(std::size_t row, std::size_t c) const { return frame_.Y[c * frame_.rows + row]; }
 
@@ -141,8 +145,10 @@ class Pilot {
     channel.variance.resize(n_);
     each_agent([&](std::size_t i) { channel.variance[i] = variance(channel, i); });
     const std::size_t beliefs = n_ > kMany ? kBeliefsOfMany : kBeliefs;
-    for (std::size_t b = 0; b < beliefs && n_ > 1; ++b)
+    for (std::size_t b = 0; b < beliefs && n_ > 1; ++b) {
+      look_for_stop();
       channel.beliefs.push_back(belief(channel, resampled(channel, b)));
+    }
     return channel;
   }
 
@@ -189,8 +195,10 @@ class Pilot {
 
   template <class F>
   void each_agent(F f) const {
-    team_.each(static_cast<std::int64_t>(n_),
-               [&](std::int64_t i, int) { f(static_cast<std::size_t>(i)); });
+    team_.each(static_cast<std::int64_t>(n_), [&](std::int64_t i, int) {
+      look_for_stop();
+      f(static_cast<std::size_t>(i));
+    });
   }
 
   // E z z' of an agent: what its few rows leave open is taken from the others.
@@ -490,7 +498,7 @@ class Pilot {
 
   void add_notes(PilotResult& r) const {
     if (n_ == 1) {
-      r.notes.push_back("there is one agent, so nobody to compare it with");
+      r.notes.push_back("there is one agent, so there is none to compare it with");
       return;
     }
     bool alike = true;
@@ -516,6 +524,7 @@ class Pilot {
   std::uint64_t seed_;
   Team& team_;
   std::size_t n_, d_;
+  const std::atomic<bool>* stop_;
   std::vector<std::vector<std::size_t>> rows_;
   std::vector<Channel> channels_;
 };

@@ -3,6 +3,7 @@
 // of standardised columns, take theta^i's place. docs/explain/affinity.md derives them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,6 +22,7 @@ struct PilotOptions {
   double share = 0.2;  // of every agent's rows
   std::uint64_t seed = 1;
   int threads = 0;  // 0: as many as the machine has
+  const std::atomic<bool>* stop = nullptr;  // set: Interrupted is thrown soon
 };
 
 enum class Prospect { kGain, kEven, kLoss };

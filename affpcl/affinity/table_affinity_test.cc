@@ -125,5 +125,13 @@ TEST(Pilot, DegenerateTablesAreSaidInWords) {
   EXPECT_TRUE(std::isfinite(few.agents[0].excess.mean));
 }
 
+TEST(PilotStop, ASignalEndsIt) {
+  const Frame frame = TableWorld{}.frame();
+  std::atomic<bool> stop = false;
+  EXPECT_NO_THROW(pilot(frame, {.threads = 2, .stop = &stop}));
+  stop = true;
+  EXPECT_THROW(pilot(frame, {.threads = 2, .stop = &stop}), Interrupted);
+}
+
 }  // namespace
 }  // namespace affpcl
