@@ -64,8 +64,6 @@ std::string channel_name(const Model& m, std::size_t c) {
   if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
   if (e.classes.empty()) return e.target;
   if (e.family == Family::kOrdinal) return e.target;
-  if (e.family == Family::kMultinomial)
-    return fmt::format("{} = {} against {}", e.target, e.classes[c + 1], e.classes[0]);
   return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
 }
 

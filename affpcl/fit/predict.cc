@@ -139,7 +139,8 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
                                        Offsets offsets) const {
   std::vector<double> eta = channels(agent, x), variances;
   if (!offsets.empty()) {
-    const std::vector<double> more = predictor_offsets(model_.encoding, offsets);
+    const std::vector<double> more =
+        multiply(likelihood_->basis(), predictor_offsets(model_.encoding, offsets));
     for (std::size_t c = 0; c < eta.size(); ++c) eta[c] += more[c];
   }
   for (std::size_t c = 0; c < eta.size(); ++c) {

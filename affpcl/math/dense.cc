@@ -75,6 +75,9 @@ Vector multiply(Transposed A, std::span<const double> x) {
 void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C) {
   transpose_of(C).noalias() += alpha * transpose_of(B) * transpose_of(A);
 }
+void add_product(double alpha, MatrixView A, Transposed B, MatrixSpan C) {
+  transpose_of(C).noalias() += alpha * transpose_of(B.of).transpose() * transpose_of(A);
+}
 void add_product(double alpha, Transposed A, std::span<const double> x, std::span<double> y) {
   vector_of(y).noalias() += alpha * transpose_of(A.of) * vector_of(x);
 }

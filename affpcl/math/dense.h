@@ -109,6 +109,7 @@ Vector multiply(MatrixView A, std::span<const double> x);
 Vector multiply(Transposed A, std::span<const double> x);
 
 void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C);  // C += alpha A B
+void add_product(double alpha, MatrixView A, Transposed B, MatrixSpan C);  // C += alpha A B'
 void add_product(double alpha, Transposed A, std::span<const double> x,
                  std::span<double> y);                    // y += alpha A'x
 void add_gram(double alpha, MatrixView A, MatrixSpan S);  // S += alpha A A', S symmetric
@@ -171,6 +172,8 @@ class Cholesky {
   void factor(MatrixView A);
   void forward(std::span<double> b) const;  // b <- C^-1 b
   void forward(MatrixSpan rows) const;      // of each row
+  // The same of rows whose first entries are 0, as many as they are shorter.
+  void forward_ends(MatrixSpan rows) const;
   void backward(MatrixSpan rows) const;     // each row b <- C'^-1 b
   void solve(std::span<double> b) const;    // b <- A^-1 b
   double log_determinant() const;

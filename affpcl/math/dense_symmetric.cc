@@ -23,6 +23,11 @@ void Cholesky::forward(MatrixSpan rows) const {
   auto X = transpose_of(rows);
   impl_->llt.matrixL().solveInPlace(X);
 }
+void Cholesky::forward_ends(MatrixSpan rows) const {
+  const Eigen::Index n = index(rows.cols());
+  auto X = transpose_of(rows);
+  impl_->llt.matrixLLT().bottomRightCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(X);
+}
 void Cholesky::backward(MatrixSpan rows) const {
   auto X = transpose_of(rows);
   impl_->llt.matrixU().solveInPlace(X);

@@ -250,6 +250,9 @@ TEST(Dense, NormsAndSpectra) {
   expect_near(modulus(matrix(1, 2, {3, 4})).all(), Vector{1.8, 2.4, 2.4, 3.2}, 1e-7);
   EXPECT_NEAR(spectral_radius(matrix(2, 2, {0, -2, 2, 0})), 2, 1e-14);  // +-2i
   EXPECT_NEAR(spectral_radius(matrix(2, 2, {1, 100, 0, -3})), 3, 1e-14);
+  EXPECT_NEAR(spectral_radius(matrix(3, 3, {0, -2, 5, 2, 0, 7, 0, 0, 1})), 2, 1e-14);  // +-2i, 1
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(spectral_radius(matrix(2, 2, {nan, 1, 1, 0})) < 1);  // not stable
 }
 
 }  // namespace

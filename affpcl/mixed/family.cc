@@ -7,6 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "affpcl/table/class_basis.h"
+
 namespace affpcl {
 namespace {
 
@@ -198,50 +200,73 @@ void each_row(const RowBlock& rows, F f) {
       rows.trials == nullptr ? 1.0 : rows.trials[r]);
 }
 
-// Probabilities of the classes after the first, which has none of its own; returns log sum exp.
-double softmax(std::size_t m, const double* eta, std::size_t stride, double* p) {
-  double top = 0, sum = 0;
-  for (std::size_t a = 0; a < m; ++a) top = std::max(top, eta[a * stride]);
-  for (std::size_t a = 0; a < m; ++a) sum += p[a] = std::exp(eta[a * stride] - top);
-  sum += std::exp(-top);
-  for (std::size_t a = 0; a < m; ++a) p[a] /= sum;
-  return top + std::log(sum);
-}
+// A row's classes at its linear predictors: logits B eta, probabilities p and their mean B'p.
+struct Softmax {
+  explicit Softmax(const Matrix& basis)
+      : B(basis), m(basis.cols()), logits(basis.rows()), p(basis.rows()), mean(basis.cols()) {}
+  void at(const double* eta, std::size_t stride) {
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      logits[k] = 0;
+      for (std::size_t a = 0; a < m; ++a) logits[k] += B(k, a) * eta[a * stride];
+      top = std::max(top, logits[k]);
+    }
+    for (std::size_t k = 0; k < p.size(); ++k) sum += p[k] = std::exp(logits[k] - top);
+    std::fill(mean.begin(), mean.end(), 0.0);
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      p[k] /= sum;
+      for (std::size_t a = 0; a < m; ++a) mean[a] += p[k] * B(k, a);
+    }
+    log_sum = top + std::log(sum);
+  }
+  const Matrix& B;
+  std::size_t m;
+  Vector logits, p, mean;
+  double log_sum = 0;
+};
 
-double multinomial(const RowBlock& rows, std::size_t m, const double* eta, double* g, double* w) {
+double multinomial(const RowBlock& rows, const Matrix& B, const double* eta, double* g, double* w) {
   double value = 0;
-  Vector p(m);
+  Softmax s(B);
   const std::size_t n = rows.count;
   each_row(rows, [&](std::size_t r, double y, double weight, double) {
-    const double log_sum = softmax(m, eta + r, n, p.data());
+    s.at(eta + r, n);
     const auto k = static_cast<std::size_t>(y);
-    value += weight * ((k == 0 ? 0 : eta[(k - 1) * n + r]) - log_sum);
-    for (std::size_t a = 0, at = 0; a < m; ++a) {
-      g[a * n + r] = weight * ((k == a + 1 ? 1 : 0) - p[a]);
-      for (std::size_t b = 0; b <= a && w != nullptr; ++b, ++at)
-        w[at * n + r] = weight * ((a == b ? p[a] : 0) - p[a] * p[b]);
+    value += weight * (s.logits[k] - s.log_sum);
+    for (std::size_t a = 0, at = 0; a < s.m; ++a) {
+      g[a * n + r] = weight * (B(k, a) - s.mean[a]);
+      for (std::size_t b = 0; b <= a && w != nullptr; ++b, ++at) {
+        double square = 0;
+        for (std::size_t c = 0; c < s.p.size(); ++c) square += s.p[c] * B(c, a) * B(c, b);
+        w[at * n + r] = weight * (square - s.mean[a] * s.mean[b]);
+      }
     }
   });
   return value;
 }
 
-void multinomial_third(const RowBlock& rows, std::size_t m, const double* eta, const double* H,
+// tr(W H) = sum_k p_k b_k'H b_k - mean'H mean, and dp_k/deta = p_k (b_k - mean).
+void multinomial_third(const RowBlock& rows, const Matrix& B, const double* eta, const double* H,
                        double* T) {
-  Vector p(m), q(m);
+  Softmax s(B);
+  Vector pull(s.p.size());
   const std::size_t n = rows.count;
   each_row(rows, [&](std::size_t r, double, double weight, double) {
-    softmax(m, eta + r, n, p.data());
-    // tr(W H) = sum_a p_a H_aa - p'H p, and dp/deta = W.
-    const auto at = [&](std::size_t a, std::size_t b) {
-      return H[(a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * n + r];
-    };
+    s.at(eta + r, n);
     double mean = 0;
-    for (std::size_t a = 0; a < m; ++a) {
-      q[a] = at(a, a);
-      for (std::size_t b = 0; b < m; ++b) q[a] -= 2 * at(a, b) * p[b];
-      mean += p[a] * q[a];
+    for (std::size_t k = 0; k < s.p.size(); ++k) {
+      pull[k] = 0;  // b_k'H (b_k - 2 mean)
+      for (std::size_t a = 0; a < s.m; ++a)
+        for (std::size_t b = 0; b < s.m; ++b)
+          pull[k] += B(k, a) * H[(a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * n + r] *
+                     (B(k, b) - 2 * s.mean[b]);
+      mean += s.p[k] * pull[k];
     }
-    for (std::size_t a = 0; a < m; ++a) T[a * n + r] = weight * p[a] * (q[a] - mean);
+    for (std::size_t a = 0; a < s.m; ++a) {
+      double sum = 0;
+      for (std::size_t k = 0; k < s.p.size(); ++k) sum += s.p[k] * (pull[k] - mean) * B(k, a);
+      T[a * n + r] = weight * sum;
+    }
   });
 }
 
@@ -256,7 +281,8 @@ Likelihood::Likelihood(Family family, std::size_t classes)
                       family == Family::kGamma
                   ? 1
                   : 0),
-      classes_(family == Family::kMultinomial || family == Family::kOrdinal ? classes : 0) {}
+      classes_(family == Family::kMultinomial || family == Family::kOrdinal ? classes : 0),
+      basis_(family == Family::kMultinomial ? class_basis(classes) : Matrix::identity(1)) {}
 
 double Likelihood::curvature_bound(std::span<const double> psi) const {
   return family_ == Family::kT ? 1 + 3 / std::exp(psi[1]) : 1;  // (nu + 1) / nu s^2 at most
@@ -284,7 +310,8 @@ Likelihood::Start Likelihood::start(std::span<const double> totals) const {
       at.intercepts[0] = std::log((totals[1] + 0.5) / (totals[0] - totals[1] + 0.5));
       break;
     case Family::kMultinomial:
-      for (std::size_t a = 0; a < m_; ++a) at.intercepts[a] = std::log(count(a + 1) / count(0));
+      for (std::size_t k = 0; k < classes_; ++k)
+        for (std::size_t a = 0; a < m_; ++a) at.intercepts[a] += basis_(k, a) * std::log(count(k));
       break;
     case Family::kOrdinal: {
       double below = 0, above = 0, last = 0;
@@ -320,7 +347,7 @@ double Likelihood::constant(const RowBlock& rows, std::span<const double> psi) c
 
 double Likelihood::slope(const RowBlock& rows, std::span<const double> psi, const double* eta,
                          double* g) const {
-  if (family_ == Family::kMultinomial) return multinomial(rows, m_, eta, g, nullptr);
+  if (family_ == Family::kMultinomial) return multinomial(rows, basis_, eta, g, nullptr);
   return with_family(family_, psi, [&](const auto& f) {
     double value = 0;
     each_row(rows, [&](std::size_t r, double y, double weight, double trials) {
@@ -334,7 +361,7 @@ double Likelihood::slope(const RowBlock& rows, std::span<const double> psi, cons
 
 double Likelihood::curve(const RowBlock& rows, std::span<const double> psi, const double* eta,
                          double* g, double* w) const {
-  if (family_ == Family::kMultinomial) return multinomial(rows, m_, eta, g, w);
+  if (family_ == Family::kMultinomial) return multinomial(rows, basis_, eta, g, w);
   return with_family(family_, psi, [&](const auto& f) {
     double value = 0;
     each_row(rows, [&](std::size_t r, double y, double weight, double trials) {
@@ -349,7 +376,7 @@ double Likelihood::curve(const RowBlock& rows, std::span<const double> psi, cons
 
 void Likelihood::third(const RowBlock& rows, std::span<const double> psi, const double* eta,
                        const double* H, double* T) const {
-  if (family_ == Family::kMultinomial) return multinomial_third(rows, m_, eta, H, T);
+  if (family_ == Family::kMultinomial) return multinomial_third(rows, basis_, eta, H, T);
   with_family(family_, psi, [&](const auto& f) {
     each_row(rows, [&](std::size_t r, double y, double weight, double trials) {
       T[r] = weight * H[r] * f.terms(y, trials, eta[r]).third;
@@ -373,12 +400,9 @@ void Likelihood::add_extras(const RowBlock& rows, std::span<const double> psi, c
 
 void Likelihood::mean(std::span<const double> psi, const double* eta, double* out) const {
   if (family_ == Family::kMultinomial) {
-    softmax(m_, eta, 1, out + 1);
-    double rest = 0;
-    for (std::size_t a = 0; a < m_; ++a) rest = std::max(rest, eta[a]);
-    double sum = std::exp(-rest);
-    for (std::size_t a = 0; a < m_; ++a) sum += std::exp(eta[a] - rest);
-    out[0] = std::exp(-rest) / sum;
+    Softmax s(basis_);
+    s.at(eta, 1);
+    std::copy(s.p.begin(), s.p.end(), out);
   } else if (family_ == Family::kBinomial) {
     out[1] = logistic(*eta), out[0] = logistic(-*eta);
   } else if (family_ == Family::kOrdinal) {

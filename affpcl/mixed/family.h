@@ -34,6 +34,9 @@ class Likelihood {
   // Times w it bounds the curvature everywhere, where Newton steps with w might overshoot without
   // end: expected information of t. Else 1.
   double curvature_bound(std::span<const double> psi) const;
+  // [channels][predictors]: what people read are the channels, basis() times the predictors: of a
+  // multinomial target the logits of its classes, which sum to 0 (class_basis.h), else the predictor.
+  const Matrix& basis() const { return basis_; }
   std::size_t outputs() const;  // numbers that mean() gives: probabilities of classes, or one
   // A model without columns: what a row adds to its sums, and the intercepts and psi these give.
   std::size_t totals() const { return 2 + classes_; }
@@ -51,6 +54,10 @@ class Likelihood {
   // The same and w = -dg/deta: observed information, of t expected information.
   double curve(const RowBlock& rows, std::span<const double> psi, const double* eta, double* g,
                double* w) const;
+  // Over normal linear predictors with means eta and covariances V, [pairs][count]: a lower bound of
+  // the expected log-likelihood without its constant, its slope g in eta, and w, minus twice that in V.
+  // Of one predictor it is the expectation, by quadrature. Binomial and multinomial targets.
+  double expect(const RowBlock& rows, const double* eta, const double* V, double* g, double* w) const;
   // T_c = sum_ab H_ab dw_ab/deta_c for symmetric H.
   void third(const RowBlock& rows, std::span<const double> psi, const double* eta, const double* H,
              double* T) const;
@@ -67,6 +74,7 @@ class Likelihood {
  private:
   Family family_;
   std::size_t m_, extras_, classes_;
+  Matrix basis_;
 };
 
 }  // namespace affpcl

@@ -139,6 +139,38 @@ TEST(Families, ProbabilitiesOfAllValuesSumToOne) {
   EXPECT_NEAR(total(Family::kOrdinal, {0.1, -0.4}, 4), 1, 1e-12);
 }
 
+// Expected log-likelihoods of one row over normal predictors: below what a fine grid gives, and close.
+TEST(Families, AnExpectationIsBoundedFromBelow) {
+  const double y = 2;
+  const RowBlock row{1, &y, nullptr, nullptr};
+  const Likelihood l(Family::kMultinomial, 3);
+  for (double sd : {0.0, 0.3, 1.0, 3.0}) {
+    const Vector eta{0.7, -0.4}, V{sd * sd, 0.3 * sd * sd, 0.5 * sd * sd};
+    Vector g(2), w(3);
+    double expected = 0;
+    for (double a = -8; a <= 8; a += 0.05)
+      for (double b = -8; b <= 8; b += 0.05) {
+        const double root = std::sqrt(V[2] - (V[0] > 0 ? V[1] * V[1] / V[0] : 0));
+        const Vector at{eta[0] + sd * a, eta[1] + (sd > 0 ? V[1] / sd : 0) * a + root * b};
+        expected += 0.0025 / (2 * 3.14159265358979) * std::exp(-(a * a + b * b) / 2) *
+                    l.slope(row, {}, at.data(), g.data());
+      }
+    const double bound = l.expect(row, eta.data(), V.data(), g.data(), w.data());
+    EXPECT_LE(bound, expected + 1e-9) << sd;
+    EXPECT_GT(bound, expected - 0.05 * sd * sd * sd * sd - 1e-9) << sd;
+    // Its slopes.
+    Vector no_g(2), no_w(3);
+    const auto at = [&](const Vector& mean, const Vector& cov) {
+      return l.expect(row, mean.data(), cov.data(), no_g.data(), no_w.data());
+    };
+    for (std::size_t k = 0; k < 2; ++k)
+      EXPECT_NEAR(g[k], (at(moved(eta, k, kStep), V) - at(moved(eta, k, -kStep), V)) / (2 * kStep), 1e-7);
+    for (std::size_t k = 0; k < 3 && sd > 0; ++k)  // V_10 stands for V_01 too
+      EXPECT_NEAR(w[k] * (k == 1 ? 2 : 1),
+                  -2 * (at(eta, moved(V, k, kStep)) - at(eta, moved(V, k, -kStep))) / (2 * kStep), 1e-7);
+  }
+}
+
 TEST(Families, ExtremePredictorsStayFinite) {
   for (Family family : {Family::kBinomial, Family::kOrdinal})
     for (double eta : {-800.0, 800.0}) {

@@ -18,21 +18,25 @@ constexpr std::size_t kMostEntries = 325;   // of a full D: 25 random effects
 constexpr std::size_t kPairs = 20;          // steps that the quasi-Newton metric keeps
 constexpr std::size_t kRecent = 10;         // steps that together gain less than this end the climb
 constexpr double kRidge = 1e-3;
+constexpr std::size_t kFew = 5;             // the same with GlmmOptions::enough
+constexpr double kFar = 2e-3;               // a gain of a bound, of its value
 constexpr int kFullTrial = 6;               // rounds after which a hopeless full D is given up
 
 void add_to_diagonal(double number, MatrixSpan A) {
   for (std::size_t j = 0; j < A.rows(); ++j) A(j, j) += number;
 }
 
-// The numbers phi behind L: a deviation for each group of random effects, or the lower triangle.
+// The numbers phi behind L: a deviation of all random effects, one for each of the c columns, which
+// its effects on all predictors share, or the lower triangle.
 class Form {
  public:
-  Form(Covariance kind, std::size_t effects) : kind_(kind), q_(effects) {}
+  Form(Covariance kind, std::size_t effects, std::size_t columns)
+      : kind_(kind), q_(effects), c_(columns) {}
 
   bool full() const { return kind_ == Covariance::kFull; }
   Covariance kind() const { return kind_; }
   std::size_t size() const {
-    return full() ? q_ * (q_ + 1) / 2 : q_ == 0 ? 0 : kind_ == Covariance::kScalar ? 1 : q_;
+    return full() ? q_ * (q_ + 1) / 2 : q_ == 0 ? 0 : kind_ == Covariance::kScalar ? 1 : c_;
   }
   Matrix root(std::span<const double> phi) const {
     Matrix L(q_, q_);
@@ -57,7 +61,8 @@ class Form {
     } else if (kind_ == Covariance::kScalar) {
       if (q_ > 0) phi[0] = std::sqrt(trace(D) / static_cast<double>(q_));
     } else {
-      for (std::size_t j = 0; j < q_; ++j) phi[j] = std::sqrt(D(j, j));
+      for (std::size_t j = 0; j < q_; ++j) phi[group(j)] += D(j, j) * static_cast<double>(c_) / static_cast<double>(q_);
+      for (double& v : phi) v = std::sqrt(v);
     }
     return phi;
   }
@@ -68,17 +73,27 @@ class Form {
       for (std::size_t j = 0, a = 0; j < q_; ++j)
         for (std::size_t k = 0; k <= j; ++k) slope[a++] = 2 * S(j, k);
     } else {
-      for (std::size_t j = 0; j < q_; ++j) slope[group(j)] += 2 * phi[group(j)] * sums.D_slope(0, j);
+      for (std::size_t j = 0; j < c_; ++j) slope[group(j)] += 2 * phi[group(j)] * sums.D_slope(0, j);
     }
     return slope;
+  }
+  // The curvature of steps of expectation maximisation: that of deviations which the rows know. A
+  // bound needs it, whose random effects follow the deviations slowly.
+  Matrix em_curvature(std::span<const double> phi, double agents) const {
+    Matrix M(size(), size());
+    for (std::size_t j = 0; j < q_; ++j) {
+      const double v = phi[group(j)];
+      M(group(j), group(j)) += 2 * agents / std::max(v * v, 1e-12);
+    }
+    return M;
   }
   // Minus the second derivative in phi, with average information for that in D.
   Matrix curvature(std::span<const double> phi, const EvidenceSums& sums) const {
     if (full()) return full_curvature(phi, sums);
     Matrix M(size(), size());
-    for (std::size_t j = 0; j < q_; ++j) {
+    for (std::size_t j = 0; j < c_; ++j) {
       M(group(j), group(j)) -= 2 * sums.D_slope(0, j);
-      for (std::size_t k = 0; k < q_; ++k)
+      for (std::size_t k = 0; k < c_; ++k)
         M(group(j), group(k)) += 4 * phi[group(j)] * phi[group(k)] * sums.D_information(j, k);
     }
     return M;
@@ -88,8 +103,8 @@ class Form {
     Matrix cov(q_, q_);
     if (full() || q_ == 0) return cov;
     Matrix information(size(), size());
-    for (std::size_t j = 0; j < q_; ++j)
-      for (std::size_t k = 0; k < q_; ++k) information(group(j), group(k)) += sums.D_expected(j, k);
+    for (std::size_t j = 0; j < c_; ++j)
+      for (std::size_t k = 0; k < c_; ++k) information(group(j), group(k)) += sums.D_expected(j, k);
     add_to_diagonal(kLeastInformation, information);
     const Matrix inverse = Ldlt(information).inverse();
     for (std::size_t j = 0; j < q_; ++j)
@@ -98,7 +113,9 @@ class Form {
   }
 
  private:
-  std::size_t group(std::size_t effect) const { return kind_ == Covariance::kScalar ? 0 : effect; }
+  std::size_t group(std::size_t effect) const {
+    return kind_ == Covariance::kScalar ? 0 : effect % c_;
+  }
   Matrix full_curvature(std::span<const double> phi, const EvidenceSums& sums) const {
     const Matrix L = root(phi);
     Matrix J(size(), size());  // row: entry of D; column: entry of L
@@ -116,7 +133,7 @@ class Form {
   }
 
   Covariance kind_;
-  std::size_t q_;
+  std::size_t q_, c_;
 };
 
 // A symmetric matrix made positive definite: negative curvature counts as positive.
@@ -158,8 +175,9 @@ struct Place {
 
 class Ascent {
  public:
-  Ascent(Laplace& laplace, Form form, std::size_t extras, const GlmmOptions& options)
-      : laplace_(laplace), form_(form), p_(laplace.coefficients()), e_(extras), o_(options) {}
+  Ascent(GlmmEvidence& evidence, Form form, std::size_t agents, std::size_t extras,
+         const GlmmOptions& options)
+      : evidence_(evidence), agents_(static_cast<double>(agents)), form_(form), p_(evidence.coefficients()), e_(extras), o_(options) {}
 
   GlmmPoint point(const Vector& theta) const {
     return {Vector(theta.begin(), theta.begin() + offset(p_)),
@@ -201,9 +219,12 @@ class Ascent {
       // Along a flat ridge the numbers may wander without end at the same evidence.
       gains_.push_back(gain);
       double recent = 0;
-      for (std::size_t k = gains_.size() - std::min(kRecent, gains_.size()); k < gains_.size(); ++k)
+      const std::size_t window = o_.enough > 0 ? kFew : kRecent;
+      for (std::size_t k = gains_.size() - std::min(window, gains_.size()); k < gains_.size(); ++k)
         recent += gains_[k];
-      converged = still >= 3 || (gains_.size() >= kRecent && recent < kRidge);
+      const double ridge = std::max(kRidge, o_.enough * std::abs(here.value));
+      far_ = far_ && gain > kFar * std::abs(here.value);
+      converged = still >= 3 || (gains_.size() >= window && recent < ridge);
       if (form_.full() && round > kFullTrial && here.value + 10 * kFullTrial * gain < needed) break;
     }
     return result(here, round, converged && here.found);
@@ -217,7 +238,7 @@ class Ascent {
 
   void evaluate(Place& place) {
     const GlmmPoint at = point(place.theta);
-    sums_ = &laplace_(at, form_.full());
+    sums_ = &evidence_(at, form_.full());
     place.log_likelihood = sums_->value;
     place.found = sums_->unfinished == 0;
     place.value = sums_->value - o_.centre_precision * squared_norm(at.centre) / 2;
@@ -228,12 +249,14 @@ class Ascent {
     place.slope.insert(place.slope.end(), spread.begin(), spread.end());
     place.slope.insert(place.slope.end(), sums_->psi.begin(), sums_->psi.end());
   }
+  bool em() const { return o_.evidence.bound && far_ && !form_.full(); }
   // The metric of the place evaluated last.
   void measure(const Place& place) {
     Matrix H = sums_->information;
     add_to_diagonal(o_.centre_precision, H);
     centre_ = Positive(std::move(H));
-    spread_ = Positive(form_.curvature(phi(place.theta), *sums_));
+    spread_ = Positive(em() ? form_.em_curvature(phi(place.theta), agents_)
+                            : form_.curvature(phi(place.theta), *sums_));
     Matrix extra = sums_->psi_information;
     add_to_diagonal(1, extra);
     extra_ = Positive(std::move(extra));
@@ -264,8 +287,9 @@ class Ascent {
   }
   Place step(const Place& here, const Vector& raw, int& round) {
     Vector along = direction(here);
+    clip(here, along);
     double rise = dot(along, here.slope);
-    if (!(rise > 0.01 * dot(raw, here.slope))) pairs_.clear(), along = raw, rise = dot(raw, here.slope);
+    if (!(rise > 0.01 * dot(raw, here.slope))) pairs_.clear(), along = raw, clip(here, along), rise = dot(along, here.slope);
     const double slack = 1e-13 * (1 + std::abs(here.value));
     Place next;
     for (double share = limit(here, along); share > 1e-8;) {
@@ -285,6 +309,11 @@ class Ascent {
     }
     next.value = -std::numeric_limits<double>::infinity();
     return next;
+  }
+  // Steps of expectation maximisation at most double a deviation, or halve it.
+  void clip(const Place& here, Vector& along) const {
+    for (std::size_t j = p_; j < p_ + form_.size() && em(); ++j)
+      along[j] = std::clamp(along[j], -here.theta[j] / 2, here.theta[j]);
   }
   // Deviations of random effects, and of nothing else, may jump far in flat places.
   double limit(const Place& here, const Vector& along) const {
@@ -333,7 +362,7 @@ class Ascent {
     bool changed = false;
     for (std::size_t a = 0; a < form_.size(); ++a) {
       double rise = 0;
-      for (std::size_t j = 0; j < laplace_.effects(); ++j)
+      for (std::size_t j = 0; j < sums_->D_slope.cols(); ++j)
         if (form_.kind() == Covariance::kScalar || j == a) rise += sums_->D_slope(0, j);
       if (place.theta[p_ + a] == 0 && rise > 1e-6) place.theta[p_ + a] = 0.02, changed = true;
     }
@@ -352,6 +381,10 @@ class Ascent {
     r.centre_cov = Ldlt(H).inverse();
     symmetrise(r.centre_cov);
     r.spread_cov = form_.spread_cov(*sums_);
+    const Vector spread(phi(place.theta).begin(), phi(place.theta).end());
+    r.numbers = form_.full() ? form_.size()
+                             : spread.size() - static_cast<std::size_t>(std::count(
+                                                   spread.begin(), spread.end(), 0.0));
     r.log_likelihood = place.log_likelihood;
     r.rounds = rounds;
     r.converged = converged;
@@ -362,7 +395,8 @@ class Ascent {
     return r;
   }
 
-  Laplace& laplace_;
+  GlmmEvidence& evidence_;
+  double agents_;
   Form form_;
   std::size_t p_, e_;
   const GlmmOptions& o_;
@@ -371,18 +405,12 @@ class Ascent {
   std::deque<Pair> pairs_;
   Vector gains_;
   int left_ = 0;
+  bool far_ = true;  // from the maximum
 };
 
 void set_bic(Glmm& model, std::size_t agents) {
-  double numbers = 0;
-  const std::size_t q = model.D.rows();
-  if (model.covariance == Covariance::kFull) {
-    numbers = static_cast<double>(q * (q + 1) / 2);
-  } else {
-    for (std::size_t j = 0; j < q; ++j) numbers += model.D(j, j) > 0;
-    if (model.covariance == Covariance::kScalar) numbers = std::min(numbers, 1.0);
-  }
-  model.bic = -2 * model.log_likelihood + numbers * std::log(static_cast<double>(agents));
+  model.bic = -2 * model.log_likelihood +
+              static_cast<double>(model.numbers) * std::log(static_cast<double>(agents));
 }
 
 // Intercepts and further parameters of a model without columns.
@@ -412,10 +440,10 @@ Vector start_from(const Glmm& model, const Form& form) {
 
 GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const GlmmOptions& o,
                     Team& team) {
-  Laplace::Options wanted = o.laplace;
+  GlmmEvidence::Options wanted = o.evidence;
   if (rows.agents == 1) wanted.random.clear();  // one agent says nothing of how agents differ
-  Laplace laplace(rows, likelihood, wanted, team);
-  const std::size_t q = laplace.effects();
+  GlmmEvidence evidence(rows, likelihood, wanted, team);
+  const std::size_t q = evidence.effects();
   GlmmLearnt learnt;
   learnt.random = wanted.random;
   learnt.predictors = likelihood.predictors();
@@ -423,8 +451,8 @@ GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const Gl
   double best = std::numeric_limits<double>::infinity();
   const Glmm* from = o.start;
   const auto attempt = [&](Covariance kind, double needed) {
-    const Form form(kind, q);
-    Ascent ascent(laplace, form, likelihood.extras(), o);
+    const Form form(kind, q, wanted.random.size());
+    Ascent ascent(evidence, form, rows.agents, likelihood.extras(), o);
     const Vector start = from != nullptr ? start_from(*from, form)
                                          : start_of(rows, likelihood, form.size(), team);
     learnt.tried.push_back(ascent.run(start, needed));
@@ -450,9 +478,9 @@ GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const Gl
   }
   learnt.best = *std::min_element(learnt.tried.begin(), learnt.tried.end(),
                                   [](const Glmm& a, const Glmm& b) { return a.bic < b.bic; });
-  laplace(learnt.best.point, false);
-  learnt.modes = laplace.modes();
-  learnt.curvatures = laplace.curvatures();
+  evidence(learnt.best.point, false);
+  learnt.modes = evidence.modes();
+  learnt.curvatures = evidence.curvatures();
   return learnt;
 }
 

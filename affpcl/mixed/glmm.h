@@ -9,7 +9,7 @@
 
 #include "affpcl/math/dense.h"
 #include "affpcl/mixed/decomposition.h"
-#include "affpcl/mixed/laplace.h"
+#include "affpcl/mixed/glmm_evidence.h"
 #include "affpcl/mixed/posterior.h"
 
 namespace affpcl {
@@ -19,19 +19,22 @@ struct Glmm {
   GlmmPoint point;
   Matrix D;           // [q][q]
   Matrix centre_cov;  // [p][p], of x_c given D
-  // [q][q]: covariance of the estimated variances; 0 where there are none, or D is full.
+  // [q][q]: covariance of the effects' estimated variances; 0 where there are none, or D is full.
   Matrix spread_cov;
   double log_likelihood = 0;
-  double bic = 0;  // -2 log-likelihood + (numbers in D that are not 0) log(agents)
+  std::size_t numbers = 0;  // in D that are not 0
+  double bic = 0;           // -2 log-likelihood + numbers log(agents)
   int rounds = 0;
   bool converged = true;
   bool singular = false;  // a variance, or a combination of random effects, has variance 0
 };
 
 struct GlmmOptions {
-  Laplace::Options laplace = {};
+  GlmmEvidence::Options evidence = {};
   double tolerance = 1e-12;  // a step that promises a smaller gain of log-likelihood is the last
   int rounds = 200;          // at most, for each form of D
+  // Five rounds that together gain less than this share of the value are the last.
+  double enough = 0;
   // x_c has the prior N(0, I / centre_precision), which settles what the rows leave open.
   double centre_precision = 0.01;
   bool scalar = true, diagonal = true, full = true;  // forms of D to compare
@@ -39,7 +42,7 @@ struct GlmmOptions {
 };
 
 // The model that was selected, and what its agents held here found: modes v and curvatures, as
-// Laplace has them.
+// GlmmEvidence has them.
 struct GlmmLearnt {
   Glmm best;
   std::vector<Glmm> tried;

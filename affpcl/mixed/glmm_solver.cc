@@ -14,6 +14,11 @@ namespace {
 
 constexpr int kPoints = 25;              // of quadrature, where there is one random effect
 constexpr int kPredictionPoints = 15;
+constexpr double kBoundTolerance = 1e-2;  // of a step's promise: the bound itself is further off
+constexpr double kBoundEnough = 1e-3;     // its last digits say nothing of the evidence
+constexpr double kBoundGain = 1e-4;       // of an agent's last step, or this share of its largest:
+constexpr double kBoundShare = 0.05;      // the next round goes on from there
+constexpr double kMostGap = 0.03;         // between Laplace's value and the bound, of the bound
 
 Likelihood likelihood_of(const Frame& frame) {
   return {frame.encoding.family, frame.encoding.classes.size()};
@@ -46,25 +51,28 @@ struct Everything {
   Likelihood likelihood;
   GlmmLearnt learnt;
   Penalised pooled;
+  bool laplace_failed = false;
   std::span<const double> psi() const { return learnt.best.point.psi; }
 };
 
-// Predictions are the linear predictors and, where there is one, its variance.
+// A prediction has the channels of a row, then their variances.
 class GlmmScorer final : public RowScorer {
  public:
   GlmmScorer(const Frame& frame, const Likelihood& likelihood, std::span<const double> psi)
       : frame_(frame), likelihood_(likelihood), psi_(psi.begin(), psi.end()) {}
-  std::size_t width() const override { return likelihood_.predictors() + 1; }
+  std::size_t width() const override { return 2 * channels(); }
 
   void losses(std::size_t, std::size_t row, const double* predictions,
               std::span<const ByKind<double>> weights, RowLoss* out) const override {
-    const std::size_t m = likelihood_.predictors();
-    Vector eta(m), variances(m);
+    const std::size_t n = channels();
+    Vector eta(n), variances(n);
     for (const ByKind<double>& w : weights) {
-      for (std::size_t a = 0; a < m; ++a) eta[a] = combination(predictions, w, a);
-      variances[0] = combination(predictions, w, m);  // as folds.h combines covariances
-      for (std::size_t k = 0; k < w.size() && m == 1; ++k)
-        variances[0] += w[k] * std::pow(predictions[k * width()] - eta[0], 2);
+      for (std::size_t c = 0; c < n; ++c) {  // as folds.h combines covariances
+        eta[c] = combination(predictions, w, c);
+        variances[c] = combination(predictions, w, n + c);
+        for (std::size_t k = 0; k < w.size(); ++k)
+          variances[c] += w[k] * std::pow(predictions[k * width() + c] - eta[c], 2);
+      }
       *out++ = loss(row, eta, variances);
     }
   }
@@ -72,12 +80,13 @@ class GlmmScorer final : public RowScorer {
   double distance(std::size_t, const double* predictions,
                   const ByKind<double>& weights) const override {
     double squares = 0;
-    for (std::size_t a = 0; a < likelihood_.predictors(); ++a)
+    for (std::size_t a = 0; a < channels(); ++a)
       squares += std::pow(combination(predictions, weights, a) - predictions[width() + a], 2);
     return squares * frame_.y_sd[0] * frame_.y_sd[0];
   }
 
  private:
+  std::size_t channels() const { return likelihood_.basis().rows(); }
   double combination(const double* predictions, const ByKind<double>& w, std::size_t a) const {
     return w[0] * predictions[a] + w[1] * predictions[width() + a] +
            w[2] * predictions[2 * width() + a];
@@ -119,56 +128,84 @@ class GlmmAgent final : public AgentFit {
 
   void predict(std::size_t from, std::size_t to, double* out) const override {
     const std::size_t p = own_.x.size();
-    for (std::size_t row = from; row < to; ++row) {
-      out = predict(row, own_.x, {own_.cov.data(), p, p}, out);
-      out = predict(row, independent_.x, independent_.inverse, out);
-      out = predict(row, all_.pooled.x, all_.pooled.inverse, out);
-    }
+    Matrix Z(frame_.d, to - from);
+    for (std::size_t j = 0; j < frame_.d; ++j)
+      std::copy_n(frame_.X.data() + j * frame_.rows + from, to - from, Z.row(j).begin());
+    predict(Z, from, own_.x, {own_.cov.data(), p, p}, 0, out);
+    predict(Z, from, independent_.x, independent_.inverse, 1, out);
+    predict(Z, from, all_.pooled.x, all_.pooled.inverse, 2, out);
   }
 
   void describe(const ByKind<double>& weights, AgentModel& agent) const override {
-    const std::size_t d = frame_.d, m = all_.likelihood.predictors();
-    for (std::size_t a = 0; a < m; ++a) {
-      agent.independent.push_back(in_units(frame_, a, independent_.x).x);
+    const std::size_t p = own_.x.size();
+    const Matrix& basis = all_.likelihood.basis();
+    for (std::size_t k = 0; k < basis.rows(); ++k) {
+      agent.independent.push_back(in_units(frame_, basis.row(k), independent_.x).x);
       agent.channels.push_back(
-          combined({in_units(frame_, a, own_.x, {own_.cov.data(), m * d, m * d}),
-                    in_units(frame_, a, independent_.x, independent_.inverse),
-                    in_units(frame_, a, all_.pooled.x, all_.pooled.inverse)},
+          combined({in_units(frame_, basis.row(k), own_.x, {own_.cov.data(), p, p}),
+                    in_units(frame_, basis.row(k), independent_.x, independent_.inverse),
+                    in_units(frame_, basis.row(k), all_.pooled.x, all_.pooled.inverse)},
                    weights));
     }
   }
 
-  // Coefficients of one predictor, on the scale of the linear predictor.
-  static LinearModel in_units(const Frame& frame, std::size_t a, const Vector& x,
+  // Coefficients of one channel, a combination of the linear predictors, on their scale.
+  static LinearModel in_units(const Frame& frame, std::span<const double> channel, const Vector& x,
                               MatrixView cov = {nullptr, 0, 0}) {
-    const std::size_t d = frame.d;
+    LinearModel model = coefficients(frame.d, channel, x, cov);
     const double sd = frame.y_sd[0];
-    LinearModel model;
-    model.x.assign(x.begin() + static_cast<std::ptrdiff_t>(a * d),
-                   x.begin() + static_cast<std::ptrdiff_t>((a + 1) * d));
     for (double& v : model.x) v *= sd;
     model.x[0] += frame.y_mean[0];
-    for (std::size_t j = 0; j < d && cov.rows() > 0; ++j) {
-      model.se.push_back(sd * std::sqrt(std::max(0.0, cov(a * d + j, a * d + j))));
-      for (std::size_t k = 0; k < d; ++k)
-        model.cov.push_back(sd * sd * cov(a * d + std::max(j, k), a * d + std::min(j, k)));
-    }
+    for (double& v : model.cov) v *= sd * sd;
+    for (std::size_t j = 0; j < frame.d && !model.cov.empty(); ++j)
+      model.se.push_back(std::sqrt(std::max(0.0, model.cov[j * frame.d + j])));
     return model;
+  }
+  // The same as they were fitted, without standard errors.
+  static LinearModel coefficients(std::size_t d, std::span<const double> channel, const Vector& x,
+                                  MatrixView cov) {
+    LinearModel model;
+    model.x.assign(d, 0.0);
+    for (std::size_t a = 0; a < channel.size(); ++a)
+      for (std::size_t j = 0; j < d; ++j) model.x[j] += channel[a] * x[a * d + j];
+    if (cov.rows() > 0) model.cov = of_channel(channel, cov);
+    return model;
+  }
+  // [d][d] of a covariance of all coefficients; one triangle of it is read.
+  static Vector of_channel(std::span<const double> channel, MatrixView cov) {
+    const std::size_t m = channel.size(), d = cov.rows() / m;
+    Vector out(d * d);
+    for (std::size_t a = 0; a < m; ++a)
+      for (std::size_t b = 0; b < m; ++b)
+        for (std::size_t j = 0; j < d; ++j)
+          for (std::size_t k = 0; k < d; ++k) {
+            const std::size_t r = a * d + j, s = b * d + k;
+            out[j * d + k] += channel[a] * channel[b] * cov(std::max(r, s), std::min(r, s));
+          }
+    return out;
   }
 
  private:
-  double* predict(std::size_t row, const Vector& x, MatrixView cov, double* out) const {
-    const std::size_t d = frame_.d, m = all_.likelihood.predictors();
-    Vector z(d);
-    for (std::size_t j = 0; j < d; ++j) z[j] = frame_.X[j * frame_.rows + row];
-    for (std::size_t a = 0; a < m; ++a) {
-      double& eta = *out++ = frame_.offset.empty() ? 0 : frame_.offset[a * frame_.rows + row];
-      for (std::size_t j = 0; j < d; ++j) eta += z[j] * x[a * d + j];
+  // Of the rows Z [d][count] by one of the three models.
+  void predict(const Matrix& Z, std::size_t from, const Vector& x, MatrixView cov, std::size_t kind,
+               double* out) const {
+    const Matrix& basis = all_.likelihood.basis();
+    const std::size_t d = frame_.d, n = basis.rows(), count = Z.cols();
+    Vector eta(basis.cols());
+    for (std::size_t c = 0; c < n; ++c) {
+      const LinearModel model = coefficients(d, basis.row(c), x, cov);
+      const Matrix CZ = multiply(MatrixView(model.cov.data(), d, d), Z);
+      Vector variances(count);
+      column_dots(CZ, Z, variances);
+      const Vector means = multiply(transposed(Z), model.x);
+      for (std::size_t r = 0; r < count; ++r) {
+        double* const to = out + (r * 3 + kind) * 2 * n;
+        for (std::size_t a = 0; a < eta.size() && !frame_.offset.empty(); ++a)
+          eta[a] = frame_.offset[a * frame_.rows + from + r];
+        to[c] = means[r] + dot(basis.row(c), eta);
+        to[n + c] = variances[r];
+      }
     }
-    double& variance = *out++ = 0;
-    for (std::size_t j = 0; j < d && m == 1; ++j)
-      for (std::size_t k = 0; k < d; ++k) variance += z[j] * cov(j, k) * z[k];
-    return out;
   }
 
   const Frame& frame_;
@@ -191,26 +228,27 @@ class GlmmFit final : public FoldFit {
 
   void describe(Model& model, Team& team) const override {
     const Glmm& best = all_.learnt.best;
-    const std::size_t d = frame_.d, m = all_.likelihood.predictors(), p = m * d;
-    const std::size_t c = all_.learnt.random.size();
+    const std::size_t d = frame_.d, p = best.point.centre.size();
+    const std::vector<std::size_t>& random = all_.learnt.random;
+    const std::size_t c = random.size();
     const Posterior unseen = glmm_unseen(all_.learnt);
     const double sd = frame_.y_sd[0];
-    for (std::size_t a = 0; a < m; ++a) {
+    const Matrix& basis = all_.likelihood.basis();
+    for (std::size_t k = 0; k < basis.rows(); ++k) {
+      const std::span<const double> of = basis.row(k);
       ChannelModel channel;
-      channel.pooled = GlmmAgent::in_units(frame_, a, all_.pooled.x).x;
+      channel.pooled = GlmmAgent::in_units(frame_, of, all_.pooled.x).x;
       channel.covariance = best.covariance;
       channel.converged = best.converged;
       channel.singular = best.singular;
       for (const Glmm& t : all_.learnt.tried)
         channel.tried.push_back({to_text(t.covariance), t.log_likelihood, t.bic});
-      channel.centre = GlmmAgent::in_units(frame_, a, unseen.x, {unseen.cov.data(), p, p});
-      for (std::size_t j = 0; j < d; ++j)
-        channel.centre.se[j] = sd * std::sqrt(std::max(0.0, best.centre_cov(a * d + j, a * d + j)));
+      channel.centre = GlmmAgent::in_units(frame_, of, unseen.x, {unseen.cov.data(), p, p});
+      channel.centre.se = GlmmAgent::in_units(frame_, of, unseen.x, best.centre_cov).se;
       channel.D.assign(d * d, 0.0);
+      const Vector D = GlmmAgent::of_channel(of, best.D);
       for (std::size_t j = 0; j < c; ++j)
-        for (std::size_t k = 0; k < c; ++k)
-          channel.D[all_.learnt.random[j] * d + all_.learnt.random[k]] =
-              sd * sd * best.D(a * c + j, a * c + k);
+        for (std::size_t l = 0; l < c; ++l) channel.D[random[j] * d + random[l]] = sd * sd * D[j * c + l];
       model.channels.push_back(std::move(channel));
     }
     model.psi = best.point.psi;
@@ -225,12 +263,7 @@ class GlmmFit final : public FoldFit {
       model.psi[0] += 2 * std::log(sd);
       for (ChannelModel& channel : model.channels) channel.centre.s2 = std::exp(model.psi[0]);
     }
-    const std::size_t q = best.D.rows();
-    std::size_t numbers = 0;
-    for (std::size_t j = 0; j < q; ++j) numbers += best.D(j, j) > 0;
-    if (best.covariance == Covariance::kScalar) numbers = std::min<std::size_t>(numbers, 1);
-    if (best.covariance == Covariance::kFull) numbers = q * (q + 1) / 2;
-    model.parameters = p + numbers + best.point.psi.size();
+    model.parameters = p + best.numbers + best.point.psi.size();
   }
 
   std::vector<std::string> notes() const override {
@@ -245,6 +278,10 @@ class GlmmFit final : public FoldFit {
           "the random-effects covariance is singular: at least one effect does not vary between "
           "agents");
     }
+    if (all_.laplace_failed)
+      notes.push_back(
+          "columns nearly separate the classes of single agents, where Laplace's approximation fails: "
+          "the random effects are fitted by a Gaussian variational bound");
     if (!best.converged)
       notes.push_back(fmt::format("the fit did not converge in {} rounds", best.rounds));
     if (best.D.rows() == 1)
@@ -260,34 +297,84 @@ class GlmmFit final : public FoldFit {
 
 }  // namespace
 
+namespace {
+
+// Channels are taken as independent, with variances that give the logits, which sum to 0, theirs.
+// Points of a rule of third degree (Stroud 1971): two for each class.
+Vector expected_probabilities(const Likelihood& likelihood, std::span<const double> logits,
+                              std::span<const double> variances) {
+  const auto n = static_cast<double>(logits.size());
+  const double mean = sum(variances) / (n - 1);
+  Vector p(logits.size()), at(logits.size());
+  for (std::size_t k = 0; k < logits.size(); ++k) {
+    const double variance = std::max(0.0, (variances[k] - mean / n) / (1 - 2 / n));
+    for (double side : {-1.0, 1.0}) {
+      Vector moved(logits.begin(), logits.end());
+      moved[k] += side * std::sqrt(n * variance);
+      likelihood.mean({}, multiply(transposed(likelihood.basis()), moved).data(), at.data());
+      for (std::size_t c = 0; c < p.size(); ++c) p[c] += at[c] / (2 * n);
+    }
+  }
+  return p;
+}
+
+}  // namespace
+
 Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> eta, std::span<const double> variances) {
+                     std::span<const double> channels, std::span<const double> variances) {
+  if (channels.size() > 1) return expected_probabilities(likelihood, channels, variances);
   static const GaussHermite kRule(kPredictionPoints);
   Vector mean(likelihood.outputs()), at(mean.size());
-  if (likelihood.predictors() > 1 || !(variances[0] > 0)) {
-    likelihood.mean(psi, eta.data(), mean.data());
+  if (!(variances[0] > 0)) {
+    likelihood.mean(psi, channels.data(), mean.data());
     return mean;
   }
   const double width = std::sqrt(2 * variances[0]);
   for (std::size_t k = 0; k < kRule.nodes.size(); ++k) {
-    const double eta_k = eta[0] + width * kRule.nodes[k];
-    likelihood.mean(psi, &eta_k, at.data());
+    const double eta = channels[0] + width * kRule.nodes[k];
+    likelihood.mean(psi, &eta, at.data());
     for (std::size_t j = 0; j < mean.size(); ++j)
       mean[j] += kRule.weights[k] / std::sqrt(std::numbers::pi) * at[j];
   }
   return mean;
 }
 
+namespace {
+
+// Where an agent's rows are nearly separated, Laplace's approximation grows without end as its random
+// effects do. Then it is far above the bound, which elsewhere is close below it.
+bool laplace_fails(const Everything& all, GlmmEvidence::Options options, Team& team) {
+  const Glmm& best = all.learnt.best;
+  if (all.likelihood.family() != Family::kBinomial || best.D.rows() < 2) return false;
+  options.bound = true;
+  const double bound = GlmmEvidence(all.rows, all.likelihood, options, team)(best.point, false).value;
+  return best.log_likelihood - bound > 1 + kMostGap * std::abs(bound);
+}
+
+}  // namespace
+
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
-  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}};
+  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, false};
   GlmmOptions o;
   choose_forms(options_.covariance, o);
   for (std::size_t j = 0; j < frame.d; ++j)
-    if (!frame.encoding.is_common(j)) o.laplace.random.push_back(j);
-  o.laplace.quadrature = kPoints;
-  if (without != kAllRows) o.start = &found_, o.tolerance = options_.fold_tolerance;
-  all.learnt = fit_glmm(all.rows, all.likelihood, o, team);
-  if (without == kAllRows) found_ = all.learnt.best;
+    if (!frame.encoding.is_common(j)) o.evidence.random.push_back(j);
+  o.evidence.quadrature = kPoints;
+  o.evidence.bound_gain = kBoundGain, o.evidence.bound_share = kBoundShare;
+  if (without != kAllRows) o.start = &found_;
+  const auto learn_by = [&](bool bound) {
+    o.evidence.bound = bound;
+    o.enough = bound ? kBoundEnough : 0;
+    o.tolerance = bound ? kBoundTolerance : without == kAllRows ? o.tolerance : options_.fold_tolerance;
+    all.learnt = fit_glmm(all.rows, all.likelihood, o, team);
+  };
+  learn_by(bound_ || frame.encoding.family == Family::kMultinomial);
+  if (without == kAllRows) {
+    all.laplace_failed = !o.evidence.bound && laplace_fails(all, o.evidence, team);
+    if (all.laplace_failed) learn_by(true);
+    found_ = all.learnt.best;
+    bound_ = o.evidence.bound;
+  }
   all.pooled = fit_pooled(all.rows, all.likelihood, all.psi(), team);
   return std::make_unique<GlmmFit>(frame, std::move(all));
 }

@@ -23,12 +23,13 @@ class GlmmSolver {
 
  private:
   GlmmSolverOptions options_;
-  Glmm found_;  // in all rows
+  Glmm found_;          // in all rows
+  bool bound_ = false;  // by the variational bound
 };
 
-// The mean of a row's target, or the probabilities of its classes, over normal linear predictors
-// [m] with these variances: Gauss-Hermite points; several predictors are taken as they are.
+// The mean of a row's target, or the probabilities of its classes, over normal channels
+// (Likelihood::basis) with these variances.
 Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> eta, std::span<const double> variances);
+                     std::span<const double> channels, std::span<const double> variances);
 
 }  // namespace affpcl

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "affpcl/mixed/laplace.h"
+#include "affpcl/mixed/glmm_evidence.h"
 #include "affpcl/random/streams.h"
+#include "affpcl/table/class_basis.h"
 
 namespace affpcl {
 
@@ -72,13 +73,14 @@ struct GlmmWorld {
     switch (family) {
       case Family::kBinomial: return u < e / (1 + e);
       case Family::kMultinomial: {
-        double sum = 1, at = 1;
-        for (double v : eta) sum += std::exp(v);
-        for (std::size_t k = 0; k < eta.size(); ++k) {
-          if (u * sum < at) return static_cast<double>(k);
-          at += std::exp(eta[k]);
+        const Vector logits = multiply(class_basis(classes), eta);
+        double sum = 0, at = 0, k = -1;
+        for (double v : logits) sum += std::exp(v);
+        for (double v : logits) {
+          at += std::exp(v), ++k;
+          if (u * sum < at) break;
         }
-        return static_cast<double>(eta.size());
+        return k;
       }
       case Family::kOrdinal: {
         double k = 0;

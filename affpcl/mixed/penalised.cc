@@ -46,19 +46,11 @@ void add_curve(const GlmmRows& rows, const Likelihood& likelihood, std::span<con
   each_block(rows, held, m, x, [&](const RowBlock& block, MatrixView X, const double* eta) {
     const std::size_t count = block.count;
     out[0] += likelihood.curve(block, psi, eta, g.data(), w.data());
-    double* A = out + 1 + m * d;
-    const MatrixSpan S(scaled.data(), d, count);
-    for (std::size_t a = 0, at = 0; a < m; ++a) {
+    for (std::size_t a = 0; a < m; ++a) {
       multiply(X, {g.data() + a * count, count}, part);
       for (std::size_t j = 0; j < d; ++j) out[1 + a * d + j] += part[j];
-      for (std::size_t b = 0; b <= a; ++b, ++at, A += d * d) {
-        for (std::size_t r = 0; r < count; ++r)
-          w[at * count + r] = std::sqrt(std::abs(w[at * count + r]));
-        for (std::size_t j = 0; j < d; ++j)
-          for (std::size_t r = 0; r < count; ++r) S(j, r) = X(j, r) * w[at * count + r];
-        add_gram(a == b ? 1 : -1, S, {A, d, d});
-      }
     }
+    add_curvature(X, m, w.data(), {scaled.data(), d, count}, out + 1 + m * d);
   });
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "affpcl/math/dense.h"
-#include "affpcl/mixed/laplace.h"
+#include "affpcl/mixed/glmm_evidence.h"
 
 namespace affpcl {
 

@@ -272,7 +272,7 @@ Fitted StreamSolver::solve(Frame& frame, const FitRun& run) {
                                                       : "residual";
   Fitted fitted;
   if (method == "affpcl" && !weighs)
-    fitted.notes.push_back(
+    fitted.notes.emplace_back(
         "without outcome channels (`channels`, `weights`) AffPCL is learning alone: noise of an "
         "agent's own labels cannot be pooled by an unbiased correction");
   Stream stream(frame, method, options_, run.seed, team);

@@ -23,6 +23,7 @@ namespace affpcl {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMostOfMultinomial = 300;  // coefficients, where the family is not stated
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -434,9 +435,19 @@ bool wants_classes(const FrameOptions& o, std::optional<Family> family, const Ta
   return !family && o.task == Task::kAuto && look_at(c, processes).zero_one;
 }
 
+// How many columns of numbers the features become, about: some may still be left out.
+std::size_t width_of_features(const Tables& tables, const FrameOptions& o,
+                              const Encoding& encoding) {
+  std::size_t width = 1;
+  for (const Column& c : tables.columns)
+    if (!has(outcomes(o), c.name) && c.name != encoding.agent_column)
+      width += is_text(c) ? std::max<std::size_t>(c.levels.size(), 1) - 1 : 1;
+  return width;
+}
+
 // The family of classes, and whether it goes with them.
 Family family_of_classes(const FrameOptions& o, std::optional<Family> family, std::size_t classes,
-                         bool text, std::vector<std::string>& notes) {
+                         std::size_t columns, bool text, std::vector<std::string>& notes) {
   if (family == Family::kBinomial && classes != 2)
     throw BadInput(fmt::format("the target '{}' has {} classes; `family multinomial` takes more "
                                "than two",
@@ -445,12 +456,18 @@ Family family_of_classes(const FrameOptions& o, std::optional<Family> family, st
     throw BadInput(fmt::format("the target '{}' has two classes, which is `family binomial`",
                                o.target));
   if (family) return *family == Family::kMultinomial && classes == 2 ? Family::kBinomial : *family;
-  if (classes > 2) {
+  if (classes > 2 && (classes - 1) * columns > kMostOfMultinomial) {
     notes.push_back(fmt::format(
-        "'{}' has {} classes: least squares on their indicators; `family multinomial` fits their "
-        "probabilities",
-        o.target, classes));
+        "'{}' has {} classes, and there are about {} columns: least squares on class indicators, which "
+        "is fast; `family multinomial` fits probabilities",
+        o.target, classes, columns));
     return Family::kGaussian;
+  }
+  if (classes > 2) {
+    notes.push_back(fmt::format("'{}' has {} classes: a multinomial family (`family gaussian` fits "
+                                "least squares on class indicators)",
+                                o.target, classes));
+    return Family::kMultinomial;
   }
   notes.push_back(fmt::format("'{}' has two values{}: a binomial family (`family gaussian` keeps "
                               "least squares)",
@@ -599,7 +616,8 @@ void encode_classes(const Tables& tables, const FrameOptions& o, Processes& proc
     const Column& c = *tables.find(o.target);
     target.classes = classes_of(tables, c, processes, marked.keep, encoding);
     encoding.family =
-        family_of_classes(o, family, encoding.classes.size(), is_text(c), marked.notes);
+        family_of_classes(o, family, encoding.classes.size(),
+                          width_of_features(tables, o, encoding), is_text(c), marked.notes);
     if (encoding.family == Family::kGaussian && (encoding.generalised() || !o.offset.empty()))
       throw BadInput(
           "classes by least squares have no `offset` or `common`; `family binomial` or `family "

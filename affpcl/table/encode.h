@@ -110,7 +110,7 @@ struct Encoding {
   // Two classes need one channel (1: the second), more need one each.
   std::size_t channels() const {
     if (!outcomes.empty()) return outcomes.size();
-    if (family == Family::kMultinomial) return classes.size() - 1;
+    if (family == Family::kMultinomial) return classes.size();
     if (generalised()) return 1;
     return classes.size() <= 2 ? 1 : classes.size();
   }

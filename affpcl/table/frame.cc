@@ -16,6 +16,7 @@
 #include "affpcl/random/streams.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/class_basis.h"
 #include "affpcl/table/levels.h"
 #include "affpcl/table/shared_tables.h"
 
@@ -289,10 +290,9 @@ void set_row_columns(const Tables& tables, const std::vector<std::size_t>& rows,
 
 std::vector<double> predictor_offsets(const Encoding& e, std::span<const double> offsets) {
   if (e.family != Family::kMultinomial) return {linked(e, offsets[0])};
-  std::vector<double> eta;  // of each class but the first, against the first
-  for (std::size_t k = 1; k < offsets.size(); ++k)
-    eta.push_back(linked(e, offsets[k]) - linked(e, offsets[0]));
-  return eta;
+  Vector logits;
+  for (double offset : offsets) logits.push_back(linked(e, offset));
+  return multiply(transposed(class_basis(logits.size())), logits);
 }
 
 double linked(const Encoding& e, double offset) {

@@ -74,7 +74,8 @@ struct Frame {
 
 // An offset of a row on the scale of the linear predictor.
 double linked(const Encoding& encoding, double offset);
-// The same of every linear predictor, from the row's offsets: one, or one for each class.
+// The same of every linear predictor, from the row's offsets: one, or one for each class, whose
+// coordinates are in class_basis().
 std::vector<double> predictor_offsets(const Encoding& encoding, std::span<const double> offsets);
 
 Frame build_frame(const FrameOptions& options);

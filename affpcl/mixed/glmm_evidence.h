@@ -1,6 +1,7 @@
-// Laplace evidence of a generalised linear mixed model: the log-likelihood of all rows with every
-// agent's random effects integrated out, its slope, and the information that a step needs. All are
-// sums over agents, the same to the bit for any team. docs/explain/families.md derives them.
+// Evidence of a generalised linear mixed model: the log-likelihood of all rows with every agent's
+// random effects integrated out, its slope, and the information that a step needs. The integral is
+// Laplace's approximation, quadrature, or a lower bound. All are sums over agents, the same to the
+// bit for any team. docs/explain/families.md derives them.
 //
 // Sizes: d columns, m linear predictors, p = m d coefficients (predictor after predictor), c
 // columns with a random effect, q = m c random effects. An agent has the coefficients x_c + u with
@@ -49,9 +50,9 @@ struct EvidenceSums {
   double value = 0;
   Vector centre;       // slope in x_c
   Matrix information;  // sum of W_i [p][p]: inverse covariance of x_c
-  // In D = L L'. Not full: [1][q], variances alone.
+  // In D = L L'. Not full: [1][c], of variances that a column's effects on all predictors share.
   Matrix D_slope;
-  // Average information about the numbers of D: variances [q][q], or all of the lower triangle.
+  // Average information about the numbers of D: variances [c][c], or all of the lower triangle.
   Matrix D_information;
   Matrix D_expected;  // expected information about the variances; not of a full D
   Vector psi;
@@ -59,23 +60,28 @@ struct EvidenceSums {
   double unfinished = 0;  // agents whose mode was not found
 };
 
-class Laplace {
+class GlmmEvidence {
  public:
   struct Options {
     std::vector<std::size_t> random = {};  // columns with a random effect
     // Points of adaptive Gauss-Hermite quadrature where there is one random effect; 1: Laplace.
     int quadrature = 1;
+    // The Gaussian variational bound instead, of binomial and multinomial targets. It holds where an
+    // agent's classes are separated; Laplace's approximation does not.
+    bool bound = false;
+    // Steps to an agent's bound end when one gains less than this, or than a share of the largest.
+    double bound_gain = 1e-10, bound_share = 0;
   };
-  Laplace(const GlmmRows& rows, const Likelihood& likelihood, Options options, Team& team);
-  ~Laplace();
+  GlmmEvidence(const GlmmRows& rows, const Likelihood& likelihood, Options options, Team& team);
+  ~GlmmEvidence();
 
   std::size_t coefficients() const;  // p
   std::size_t effects() const;       // q
   // full: slope and information of all entries of D. Starts from the modes found last.
   const EvidenceSums& operator()(const GlmmPoint& point, bool full);
 
-  // After a call, of the agents held: v [q] and -d^2 l / dx dx' at the mode in blocks
-  // [m (m + 1) / 2][d][d].
+  // After a call, of the agents held: v [q] and -d^2 l / dx dx' at the mode, of the bound its
+  // expectation, in blocks [m (m + 1) / 2][d][d].
   const std::vector<double>& modes() const;
   const std::vector<double>& curvatures() const;
   void start_at(const std::vector<double>& modes, const std::vector<double>& curvatures);
@@ -85,6 +91,9 @@ class Laplace {
   std::unique_ptr<Impl> impl_;
 };
 
+// A += X diag(w) X' for every pair of linear predictors. X is [d][count], w [pairs][count], A
+// [pairs][d][d]. `scaled` is memory for one X; w is used up.
+void add_curvature(MatrixView X, std::size_t m, double* w, MatrixSpan scaled, double* A);
 // [p][p] of its blocks.
 void assemble(const double* blocks, std::size_t m, std::size_t d, MatrixSpan A);
 
