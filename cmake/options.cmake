@@ -8,6 +8,7 @@ option(AFFPCL_MPI "Build affpcl::mpi, with which the command line program runs o
 option(AFFPCL_REPORT "Bundle the report page, if node and its packages are found" ON)
 option(AFFPCL_MODULE "Build the Python package's extension module, if nanobind is found" OFF)
 option(AFFPCL_FUZZ "Build affpcl_fuzz, which needs clang's libFuzzer" OFF)
+option(AFFPCL_PCH "Precompile the headers that most files include; OFF shows missing includes" ON)
 option(AFFPCL_WERROR "Warnings are errors" OFF)
 option(AFFPCL_COVERAGE "Count executed lines (target coverage_report, if gcovr is found)" OFF)
 set(AFFPCL_SANITIZE "" CACHE STRING "Sanitizers: empty, address, undefined, address,undefined or thread")
@@ -16,7 +17,7 @@ option(BUILD_SHARED_LIBS "Build libaffpcl as a shared library" OFF)
 
 # A misspelt option must not be ignored in silence.
 get_cmake_property(cache_names CACHE_VARIABLES)
-set(known CLI TESTS BENCH FEATURES MPI REPORT MODULE WERROR COVERAGE SANITIZE FUZZ PYTHON)
+set(known CLI TESTS BENCH FEATURES MPI REPORT MODULE WERROR COVERAGE SANITIZE FUZZ PYTHON PCH)
 foreach(name IN LISTS cache_names)
   if(name MATCHES "^AFFPCL_(.+)$" AND NOT CMAKE_MATCH_1 IN_LIST known)
     list(JOIN known ", AFFPCL_" names)
