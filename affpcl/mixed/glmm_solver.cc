@@ -30,12 +30,8 @@ GlmmRows rows_of(const Frame& frame, int without, Team& team) {
   rows.offset = column(frame.offset);
   for (std::int64_t at = own.first; at < own.last; ++at) {
     const auto i = static_cast<std::size_t>(at);
-    if (without == kAllRows) {
-      rows.runs.push_back({{{frame.begin(i, 0), frame.begin(i + 1, 0)}, {}}});
-    } else {
-      rows.runs.push_back({{{frame.begin(i, 0), frame.begin(i, without)},
-                            {frame.begin(i, without + 1), frame.begin(i + 1, 0)}}});
-    }
+    const auto [before, after] = frame.training(i, without);
+    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
   }
   return rows;
 }
@@ -58,15 +54,12 @@ class GlmmScorer final : public RowScorer {
 
   void losses(std::size_t, std::size_t row, const double* predictions,
               std::span<const ByKind<double>> weights, RowLoss* out) const override {
-    const std::size_t m = likelihood_.predictors();
-    Vector eta(m), variances(m);
-    for (const ByKind<double>& w : weights) {
-      for (std::size_t a = 0; a < m; ++a) eta[a] = combination(predictions, w, a);
-      variances[0] = combination(predictions, w, m);  // as folds.h combines covariances
-      for (std::size_t k = 0; k < w.size() && m == 1; ++k)
-        variances[0] += w[k] * std::pow(predictions[k * width()] - eta[0], 2);
-      *out++ = loss(row, eta, variances);
-    }
+    for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
+  }
+
+  std::vector<double> probabilities(const double* predictions,
+                                    const ByKind<double>& weights) const override {
+    return mean(predictions, weights);
   }
 
   double distance(std::size_t, const double* predictions,
@@ -83,8 +76,17 @@ class GlmmScorer final : public RowScorer {
            w[2] * predictions[2 * width() + a];
   }
 
-  RowLoss loss(std::size_t row, const Vector& eta, const Vector& variances) const {
-    const Vector mean = expected_mean(likelihood_, psi_, eta, variances);
+  Vector mean(const double* predictions, const ByKind<double>& w) const {
+    const std::size_t m = likelihood_.predictors();
+    Vector eta(m), variances(m);
+    for (std::size_t a = 0; a < m; ++a) eta[a] = combination(predictions, w, a);
+    variances[0] = combination(predictions, w, m);  // as folds.h combines covariances
+    for (std::size_t k = 0; k < w.size() && m == 1; ++k)
+      variances[0] += w[k] * std::pow(predictions[k * width()] - eta[0], 2);
+    return expected_mean(likelihood_, psi_, eta, variances);
+  }
+
+  RowLoss loss(std::size_t row, const Vector& mean) const {
     const double y = frame_.Y[row], trials = frame_.trials.empty() ? 1 : frame_.trials[row];
     const double unit = frame_.y_sd[0];
     RowLoss l{likelihood_.loss(psi_, y, trials, mean.data()) *
