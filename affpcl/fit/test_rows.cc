@@ -110,6 +110,7 @@ class TestRows::Reader {
            "is no weight of a row: a number from 0 on");
     refuse(e_.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
            "is no number of trials: a number from 1 on");
+    check_target();
     if (const Column* agent = find(e_.agent_column))
       for (std::size_t r = 0; r < tables_.rows; ++r)
         if (agent->codes[r] < 0) tables_.refuse(r, agent->name, "", "names no agent");
@@ -119,6 +120,23 @@ class TestRows::Reader {
         if (c.type == Column::Type::kText ? c.codes[r] < 0 : std::isnan(c.numbers[r]))
           tables_.refuse(r, s.name, "",
                          "is missing; `missing mean` fills blanks with the column's mean");
+    }
+  }
+
+  // Targets that the family cannot have.
+  void check_target() const {
+    if (!e_.classes.empty()) return;
+    const bool counts = e_.family == Family::kPoisson || e_.family == Family::kNegativeBinomial;
+    const Column& c = *find(outcomes_of(e_)[0]);
+    const Column* const trials = find(e_.trials);
+    for (std::size_t r = 0; r < tables_.rows; ++r) {
+      const double v = c.numbers[r];
+      const bool whole = v >= 0 && v == std::floor(v);
+      if (std::isnan(v)) continue;
+      if ((counts && !whole) || (e_.family == Family::kGamma && !(v > 0)) ||
+          (trials != nullptr && !(whole && v <= trials->numbers[r])))
+        tables_.refuse(r, c.name, fmt::to_string(v),
+                       fmt::format("is no target of `family {}`", to_text(e_.family)));
     }
   }
 

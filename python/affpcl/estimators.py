@@ -353,7 +353,7 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
     _task = "regress"
     _families: ClassVar[tuple[str, ...]] = ("gaussian", "t", "poisson", "negative-binomial", "gamma")
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None, *,
             folds: Any = None) -> PersonalizedRegressor:
         """Fits a model per group. A row of weight w counts as w rows. An offset is a number per row that is added to the
         linear predictor, such as the prediction of another model. folds: the fold of each row in the cross-validation,
@@ -422,7 +422,7 @@ class PersonalizedGLM(PersonalizedRegressor):
                          offset_scale=offset_scale, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
-            trials: Any = None, folds: Any = None) -> PersonalizedGLM:
+            trials: Any = None, *, folds: Any = None) -> PersonalizedGLM:
         """Fits a model per group; trials: of family="binomial", whose y counts successes."""
         if (self.family == "binomial") != (trials is not None):
             raise ValueError("family='binomial' of PersonalizedGLM counts successes and needs trials=; "
@@ -483,7 +483,7 @@ class PersonalizedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore
         self._class_order = np.argsort(self.classes_)  # the engine's order may be another
         self.classes_ = self.classes_[self._class_order]
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None, *,
             folds: Any = None) -> PersonalizedClassifier:
         """Fits a model per group. A row of weight w counts as w rows. Offsets are on the scale of the linear predictor:
         one per row for two classes or family="ordinal"; a column per class, in their order, for family="multinomial".

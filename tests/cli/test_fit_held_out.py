@@ -277,3 +277,35 @@ def test_a_bad_hold_out_is_refused(affpcl, options, says):
     words = options.split()
     more = () if "gaps" in options else ("--exclude", "gaps")
     affpcl.refuse(*FIT, *words, *more, "--out", "out", says=says)
+
+
+@pytest.mark.parametrize("options, row, says", [
+    ("--target n --family poisson", "a,1,1,-2", ["line 2", "'n'", "-2", "--family poisson"]),
+    ("--target n --trials t", "a,1,1,3", ["line 2", "'n'", "--family binomial"]),
+    ("--target n --family poisson", "a,,1,2", ["line 2", "'u'", "missing"]),
+    ("--target n --row-weight t", "a,1,-1,2", ["line 2", "'t'", "weight"]),
+    ("--target u --task classify", "a,7,1,1", ["line 2", "'u'", "'7'", "lacks"]),
+])
+def test_a_bad_test_row_is_refused(affpcl, options, row, says):
+    rng = random.Random(6)
+    rows = [(a, rng.randrange(2), t := rng.randrange(1, 9), rng.randrange(t + 1)) for a in "abc" for _ in range(12)]
+    affpcl.write("data.csv", table(rows, "agent,u,t,n"))
+    affpcl.write("test.csv", f"agent,u,t,n\n{row}\n")
+    affpcl.refuse("fit", "data.csv", *options.split(), "--test", "test.csv", "--out", "out", says=says)
+
+
+def test_every_kind_of_target_has_test_rows(affpcl):
+    """The mean loss of each agent's test rows is that of predict."""
+    rng = random.Random(7)
+    rows = [(a, f"s{k // 2}", round(rng.gauss(0, 1), 4), t := rng.randrange(1, 9), rng.randrange(t + 1), rng.randrange(5),
+             round(k + rng.gauss(0, 1), 4)) for k, a in enumerate("abcdef") for _ in range(20)]
+    for name, text in zip(("data.csv", "test.csv"), split(table(rows, "agent,school,x,t,n,count,y"))):
+        affpcl.write(name, text)
+    for options in ("--target n --trials t", "--target count --family poisson --offset t --offset-scale response",
+                    "--target y --within school", "--target y --crossed school", "--target y --family t",
+                    "--target y --row-weight t"):
+        words = ("--features", "x", *options.split())
+        affpcl.succeed("fit", "data.csv", *words, "--test", "test.csv", "--out", "m", "--force", "--quiet")
+        score = affpcl.read_json("m/summary.json")["score"]
+        said = affpcl.json("predict", "m", "test.csv", "--out", "p.csv", "--force")["score"]
+        assert score[score["measure"]]["given"] == pytest.approx(said[score["measure"]], rel=1e-9), options
