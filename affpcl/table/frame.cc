@@ -96,7 +96,7 @@ class Delivery {
 // The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
              const Encoding& e, RowAgents& agents, RowAgents& levels, RowAgents& folds,
-             std::vector<double>& time, std::vector<char>& keep, std::size_t count, Team& team) {
+             std::vector<double>* time, std::vector<char>& keep, std::size_t count, Team& team) {
   Delivery delivery(keep, agents, count, team);
   for (Column* c : features)
     c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
@@ -109,7 +109,7 @@ void deliver(Tables& tables, const std::vector<Column*>& features, Target& targe
   delivery(agents.of_row);
   if (e.leveled()) delivery(levels.of_row);
   if (!folds.names.empty()) delivery(folds.of_row);
-  if (!time.empty()) delivery(time);
+  if (time != nullptr) delivery(*time);
   tables.rows = delivery.rows();
   keep.assign(tables.rows, 1);
 }
@@ -342,8 +342,8 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   on_all_ranks(processes, [&] { time = row_times(tables, o.time, keep, in_folds); });
   if (in_folds) frame.held_out = settle_folds(o, folds, keep, frame.files[0], processes);
   if (processes.count() > 1)
-    deliver(tables, features, target, encoding, agents, levels, folds, time, keep,
-            frame.agents.size(), team);
+    deliver(tables, features, target, encoding, agents, levels, folds,
+            o.time.empty() ? nullptr : &time, keep, frame.agents.size(), team);
   const std::vector<std::size_t> rows = by_agent(keep, agents, time);
   arrange(rows, agents, frame);
   frame.all_rows = sum(processes, frame.rows);

@@ -1,5 +1,6 @@
 """How `affpcl fit` holds rows out: folds of the user's own, test files, blocks in time; and the scores of classes."""
 import csv
+import gzip
 import io
 import math
 import pathlib
@@ -243,6 +244,17 @@ def test_bits_do_not_depend_on_ranks(classes, mpi, how):
     together = classes.read_json(f"ranks-{how}/summary.json")
     for key in ("score", "agents", "headline", "notes"):
         assert together[key] == alone[key]
+
+
+@pytest.mark.parametrize("how", HELD_OUT)
+def test_ranks_that_read_no_row_wait_for_none(classes, mpi, how):
+    """One rank alone reads a packed file."""
+    classes.write("packed.csv.gz", gzip.compress(classes.read("data.csv").encode()))
+    words = ("fit", "packed.csv.gz", "--target", "y", *HELD_OUT[how])
+    alone = classes.json(*words)
+    job = mpi.run(3, *words, "--threads", 1, "--out", f"packed-{how}", "--quiet")
+    assert job.code == 0, job.said
+    assert classes.read_json(f"packed-{how}/summary.json")["score"] == alone["score"]
 
 
 @pytest.mark.parametrize("options, says", [
