@@ -100,6 +100,12 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
   }
 }
 
+std::string held_out_heading(const FitResult& r) {
+  return r.held_out.how == Holdout::kDealt && r.held_out.files.empty()
+             ? fmt::format("on {} ({} x {}-fold)", scored_rows(r), r.repeats, r.held_out.folds)
+             : "on " + scored_rows(r);
+}
+
 void print_result(const FitResult& r, const Style& style) {
   const Model& m = r.model;
   const bool classify = !m.encoding.classes.empty();
@@ -120,16 +126,25 @@ void print_result(const FitResult& r, const Style& style) {
     return;
   }
   fmt::print("{:<29} {:>9} {:>12} {:>12} {:>12}\n",
-             exact ? fmt::format("on {} ({} x {}-fold)", scored_rows(m.solver), r.repeats, kFolds)
-                   : "predicted, then learnt",
+             exact ? held_out_heading(r) : "predicted, then learnt",
              "chosen", "personalised", "independent", "pooled");
   const auto line = [](const char* name, const Losses& l) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.chosen),
                number(l.personalised), number(l.independent), number(l.pooled));
   };
   line(measure_name(m.encoding), r.loss);
-  if (classify) line("accuracy", r.accuracy);
+  if (classify) {
+    line("accuracy", r.accuracy);
+    line("AUC", r.classes.auc);
+    line("Brier score", r.brier);
+    line("calibration error", r.classes.calibration_error);
+  }
   if (m.encoding.numeric() && !values) line("R^2", r.r2);
+  if (r.unseen.rows > 0 && m.encoding.outcomes.empty())
+    fmt::print("  {} test row{} of {} unseen agent{}: {} {}{}\n", r.unseen.rows,
+               r.unseen.rows == 1 ? "" : "s", r.unseen.agents, r.unseen.agents == 1 ? "" : "s",
+               measure_name(m.encoding), number(r.unseen.loss),
+               classify ? fmt::format(", accuracy {}", number(r.unseen.accuracy)) : "");
   std::vector<std::size_t> order(r.agents.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -180,9 +195,13 @@ void add_solver(Verb& verb, FitVerb& o) {
   add_param(verb, "plain", &o.fit.mixed.plain, "");
   add_param(verb, "method", &o.fit.stream.method, "METHOD");
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
-  add_param(verb, "time", &o.table.frame.time, "COLUMN");
   verb.flag("--no-score", &o.no_score, "only personalised models, without cross-validation");
   add_param(verb, "repeats", &o.fit.repeats, "N");
+  add_param(verb, "folds", &o.table.frame.folds, "COLUMN");
+  verb.option("--test", &o.table.frame.test, "FILE",
+              "exact solver: rows that are held out from everything and on which models are scored; "
+              "may be given again");
+  add_param(verb, "time", &o.table.frame.time, "COLUMN");
 }
 
 void add_family(Verb& verb, FitVerb& o) {
@@ -244,8 +263,8 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
       throw BadInput(fmt::format("{} belongs to --task td", option));
   const bool in_one_pass = options.td || o.solver == "stream";
   options.solver = in_one_pass ? SolverKind::kStream : SolverKind::kExact;
-  if (!in_one_pass && (!options.stream.method.empty() || !o.values.empty() || !frame.time.empty()))
-    throw BadInput("--method, --set and --time belong to --solver stream");
+  if (!in_one_pass && (!options.stream.method.empty() || !o.values.empty()))
+    throw BadInput("--method and --set belong to --solver stream");
   if (in_one_pass && o.no_score)
     throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
   if (in_one_pass && (verb.given("--covariance") || options.mixed.plain))

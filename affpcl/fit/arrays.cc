@@ -35,6 +35,7 @@ void refuse_shape(const Arrays& a, std::size_t targets) {
   if (!a.row_weight.empty()) check("`row_weight`", a.row_weight.size());
   if (!a.trials.empty()) check("`trials`", a.trials.size());
   for (const std::vector<double>& offset : a.offset) check("`offset`", offset.size());
+  if (!a.fold_of.empty()) check("`folds`", a.fold_of.size());
   for (const std::int32_t code : a.agent_of)
     if (code < 0 || static_cast<std::size_t>(code) >= a.agents.size())
       throw BadInput(fmt::format("groups holds the code {} of {} names", code, a.agents.size()));
@@ -74,6 +75,8 @@ DataTable table_of(Arrays a, const FrameOptions& o) {
   t.columns.push_back(text_column(o.agent, std::move(a.agent_of), std::move(a.agents)));
   if (!a.row_weight.empty()) t.columns.push_back(number_column(o.row_weight, std::move(a.row_weight)));
   if (!a.trials.empty()) t.columns.push_back(number_column(o.trials, std::move(a.trials)));
+  if (!a.fold_of.empty())
+    t.columns.push_back(text_column(o.folds, std::move(a.fold_of), std::move(a.folds)));
   const std::vector<std::string> names = names_in(o.offset, "offset");
   if (!a.offset.empty() && a.offset.size() != names.size())
     throw BadInput(fmt::format("`offset` has {} columns, but {} are named or fitted",
@@ -88,7 +91,7 @@ void refuse_names(const DataTable& table) {
   for (const Column& c : table.columns)
     if (!seen.insert(c.name).second)
       throw BadInput(
-          fmt::format("two columns of X, y, groups, weights, trials and offset are called '{}'",
+          fmt::format("two columns of X, y, groups, weights, trials, offset and folds are called '{}'",
                       c.name));
 }
 
@@ -98,6 +101,7 @@ void name_columns(const Arrays& a, FrameOptions& o) {
   if (o.agent.empty()) o.agent = "group";
   if (o.row_weight.empty() && !a.row_weight.empty()) o.row_weight = "row_weight";
   if (o.trials.empty() && !a.trials.empty()) o.trials = "trials";
+  if (o.folds.empty() && !a.fold_of.empty()) o.folds = "fold";
   if (o.offset.empty() && !a.offset.empty())
     o.offset = a.offset.size() == 1 ? "offset" : joined_names(numbered("offset", a.offset.size()));
 }

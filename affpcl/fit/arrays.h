@@ -28,6 +28,8 @@ struct Arrays {
   std::vector<double> row_weight = {}, trials = {};  // by row; empty: none
   // By row: empty, one list, or for a multinomial target one for each class.
   std::vector<std::vector<double>> offset = {};
+  std::vector<std::int32_t> fold_of = {};  // by row, into `folds`; empty: dealt at random
+  std::vector<std::string> folds = {};
   std::size_t rows() const { return agent_of.size(); }
 };
 
@@ -40,8 +42,8 @@ struct ArrayTarget {
   std::vector<std::string> labels = {};
 };
 
-// options.frame names the columns that are not in X: target y, agent group, row_weight, trials and
-// offset unless it says otherwise.
+// options.frame names the columns that are not in X: target y, agent group, row_weight, trials,
+// offset and fold unless it says otherwise.
 FitResult fit(Arrays arrays, ArrayTarget target, FitOptions options);
 
 // What rows may have beside X, y and their group; empty: nothing.

@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/tables.h"
+#include "affpcl/fit/test_rows.h"
 #include "affpcl/mixed/mixed.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/stream/stream.h"
@@ -28,6 +29,26 @@ void refuse_weights(const FrameOptions& o) {
     throw BadInput(o.weights.empty()
                        ? "`channels` needs `weights`, a file with each agent's weights of them"
                        : "`weights` needs `channels`, the columns that are weighed");
+}
+
+// What rows are held out is said once, and by an option that has an effect.
+void refuse_held_out(const FitOptions& o) {
+  const FrameOptions& f = o.frame;
+  const bool stream = o.solver == SolverKind::kStream || o.td;
+  if (stream && (!f.folds.empty() || !f.test.empty()))
+    throw BadInput("`folds` and `test` belong to `solver exact`: a stream is scored as it learns");
+  if (stream) return;
+  if (!f.folds.empty() + !f.test.empty() + !f.time.empty() > 1)
+    throw BadInput(
+        "`folds`, `test` and `time` exclude each other: each says which rows are held out");
+  if (!o.score && (!f.folds.empty() || !f.test.empty() || !f.time.empty()))
+    throw BadInput(
+        "`folds`, `test` and `time` say by which rows models are scored, and without scores they say "
+        "nothing");
+  if (o.repeats > 1 && (!f.folds.empty() || !f.time.empty()))
+    throw BadInput(fmt::format("`repeats {}` deals rows into folds at random, and `{}` says which "
+                               "rows each fold has",
+                               o.repeats, f.folds.empty() ? "time" : "folds"));
 }
 
 // A stream has linear models of numbers and of class indicators only.
@@ -69,7 +90,9 @@ void count_traffic(Processes& processes, FitResult& result) {
 // Solves, and judges what the solver chose and scored.
 FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
-  const int repeats = options.repeats > 0                       ? options.repeats
+  const TestRows tests(options.frame, team, frame);
+  const int repeats = frame.held_out.how != Holdout::kDealt      ? 1
+                      : options.repeats > 0                     ? options.repeats
                       : frame.all_rows <= FitOptions::kManyRows ? FitOptions::kRepeats
                                                                 : 1;
   Fitted fitted = solver.solve(frame, {.team = team,
@@ -86,7 +109,12 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.scored = fitted.scored;
   result.complete = fitted.complete;
   result.repeats = repeats;
-  if (result.scored && team.processes().first()) judge_agents(frame, fitted.tallies, result);
+  result.held_out = frame.held_out;
+  result.classes = std::move(fitted.classes);
+  if (result.scored && team.processes().first()) {
+    judge_agents(frame, fitted.tallies, result);
+    tests.score_unseen(result);
+  }
   count_traffic(team.processes(), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
@@ -96,6 +124,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
 
 FitResult fit(const FitOptions& options) {
   refuse_weights(options.frame);
+  refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
   const std::unique_ptr<Team> team = make_team(options, solver->parallel());
   return solve(*solver, solver->read(frame_options(options), *team), options, *team);
@@ -103,6 +132,7 @@ FitResult fit(const FitOptions& options) {
 
 FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
   refuse_weights(options.frame);
+  refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
   const std::unique_ptr<Team> team = make_team(options, solver->parallel());
   return solve(*solver,

@@ -34,8 +34,11 @@ const Params<FrameOptions>& frame_params() {
        "the same for a factor whose levels agents share, such as the students of lecturers"},
       {"seed", &FrameOptions::seed, "seed of the split into folds", at_least(0)},
       {"time", &FrameOptions::time,
-       "stream solver: the column that orders an agent's rows; by default their order in the "
-       "table"},
+       "the column, of numbers or dates, that orders an agent's rows: later rows are then scored by "
+       "models of earlier ones; stream solver: by default the order in the table"},
+      {"folds", &FrameOptions::folds,
+       "exact solver: a column that names each row's fold of the cross-validation, 2 to 50 of them; by "
+       "default 5, at random within agents"},
   };
   return kParams;
 }

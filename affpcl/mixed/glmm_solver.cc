@@ -35,12 +35,8 @@ GlmmRows rows_of(const Frame& frame, int without, Team& team) {
   rows.offset = column(frame.offset);
   for (std::int64_t at = own.first; at < own.last; ++at) {
     const auto i = static_cast<std::size_t>(at);
-    if (without == kAllRows) {
-      rows.runs.push_back({{{frame.begin(i, 0), frame.begin(i + 1, 0)}, {}}});
-    } else {
-      rows.runs.push_back({{{frame.begin(i, 0), frame.begin(i, without)},
-                            {frame.begin(i, without + 1), frame.begin(i + 1, 0)}}});
-    }
+    const auto [before, after] = frame.training(i, without);
+    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
   }
   return rows;
 }
@@ -64,17 +60,12 @@ class GlmmScorer final : public RowScorer {
 
   void losses(std::size_t, std::size_t row, const double* predictions,
               std::span<const ByKind<double>> weights, RowLoss* out) const override {
-    const std::size_t n = channels();
-    Vector eta(n), variances(n);
-    for (const ByKind<double>& w : weights) {
-      for (std::size_t c = 0; c < n; ++c) {  // as folds.h combines covariances
-        eta[c] = combination(predictions, w, c);
-        variances[c] = combination(predictions, w, n + c);
-        for (std::size_t k = 0; k < w.size(); ++k)
-          variances[c] += w[k] * std::pow(predictions[k * width() + c] - eta[c], 2);
-      }
-      *out++ = loss(row, eta, variances);
-    }
+    for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
+  }
+
+  std::vector<double> probabilities(const double* predictions,
+                                    const ByKind<double>& weights) const override {
+    return mean(predictions, weights);
   }
 
   double distance(std::size_t, const double* predictions,
@@ -92,8 +83,19 @@ class GlmmScorer final : public RowScorer {
            w[2] * predictions[2 * width() + a];
   }
 
-  RowLoss loss(std::size_t row, const Vector& eta, const Vector& variances) const {
-    const Vector mean = expected_mean(likelihood_, psi_, eta, variances);
+  Vector mean(const double* predictions, const ByKind<double>& w) const {
+    const std::size_t n = channels();
+    Vector eta(n), variances(n);
+    for (std::size_t c = 0; c < n; ++c) {  // as folds.h combines covariances
+      eta[c] = combination(predictions, w, c);
+      variances[c] = combination(predictions, w, n + c);
+      for (std::size_t k = 0; k < w.size(); ++k)
+        variances[c] += w[k] * std::pow(predictions[k * width() + c] - eta[c], 2);
+    }
+    return expected_mean(likelihood_, psi_, eta, variances);
+  }
+
+  RowLoss loss(std::size_t row, const Vector& mean) const {
     const double y = frame_.Y[row], trials = frame_.trials.empty() ? 1 : frame_.trials[row];
     const double unit = frame_.y_sd[0];
     RowLoss l{likelihood_.loss(psi_, y, trials, mean.data()) *

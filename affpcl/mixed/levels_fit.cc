@@ -14,7 +14,7 @@ constexpr double kFoldTolerance = 1e-3;    // of the log evidence in folds, warm
 
 using Rows = std::vector<std::vector<std::size_t>>;
 
-// The rows outside one fold: of each agent of this process, with their agents by row.
+// The rows that are learnt from: of each agent of this process, with their agents by row.
 Rows rows_by_agent(const Frame& frame, int without, Team& team,
                    std::vector<std::size_t>& agent_of) {
   Rows rows;
@@ -23,9 +23,8 @@ Rows rows_by_agent(const Frame& frame, int without, Team& team,
   for (std::int64_t agent = own.first; agent < own.last; ++agent) {
     const auto i = static_cast<std::size_t>(agent);
     rows.emplace_back();
-    for (int f = 0; f < kFolds; ++f)
-      for (std::size_t r = frame.begin(i, f); r < frame.begin(i, f + 1) && f != without; ++r)
-        rows.back().push_back(r), agent_of[r] = i;
+    for (const auto [from, to] : frame.training(i, without))
+      for (std::size_t r = from; r < to; ++r) rows.back().push_back(r), agent_of[r] = i;
   }
   return rows;
 }

@@ -60,8 +60,8 @@ class LevelAgent final : public AgentFit {
 
   void predict(std::size_t from, std::size_t to, double* out) const override {
     for (std::size_t row = from; row < to; ++row) {
-      const auto g = static_cast<std::size_t>(frame_.level[row]);
-      *out++ = predicted(own_.x, row, learnt_.effects[g].value);
+      const std::int32_t g = frame_.level[row];  // -1: a test row's, which no other row has
+      *out++ = predicted(own_.x, row, g < 0 ? 0 : learnt_.effects[static_cast<std::size_t>(g)].value);
       *out++ = predicted(independent_.x, row, 0);
       *out++ = predicted(learnt_.pooled.x, row, 0);
     }

@@ -80,6 +80,13 @@ class MixedScorer final : public RowScorer {
     }
   }
 
+  std::vector<double> probabilities(const double* predictions,
+                                    const ByKind<double>& weights) const override {
+    std::vector<double> y(width());
+    for (std::size_t c = 0; c < width(); ++c) y[c] = combination(predictions, weights, c);
+    return class_probabilities(y, frame_.encoding.classes.size());
+  }
+
   double distance(std::size_t agent, const double* predictions,
                   const ByKind<double>& weights) const override {
     double squares = 0, sum = 0;

@@ -1,6 +1,7 @@
 #include "affpcl/output/fit_headline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -14,6 +15,39 @@ const char* measure_name(const Encoding& encoding) {
 
 const char* scored_rows(SolverKind solver) {
   return solver == SolverKind::kStream ? "rows before they were learnt from" : "held-out rows";
+}
+
+namespace {
+
+std::size_t test_rows(const FitResult& r) {
+  std::size_t rows = 0;
+  for (const AgentScore& a : r.agents) rows += a.scored_rows;
+  return rows;
+}
+
+}  // namespace
+
+std::string scored_rows(const FitResult& r) {
+  const std::string rows = scored_rows(r.model.solver);
+  const HeldOut& h = r.held_out;
+  if (!h.files.empty()) return fmt::format("{} ({} test rows)", rows, test_rows(r));
+  if (h.how == Holdout::kNamed) return fmt::format("{} ({} folds by '{}')", rows, h.folds, h.column);
+  if (h.how == Holdout::kForward)
+    return fmt::format("{} ({} later blocks by '{}')", rows, h.folds - 1, h.column);
+  return rows;
+}
+
+std::string how_held_out(const FitResult& r) {
+  const HeldOut& h = r.held_out;
+  if (r.model.solver == SolverKind::kStream) return "every row predicted before it is learnt from";
+  if (!h.files.empty())
+    return fmt::format("{} test rows of {}", test_rows(r), fmt::join(h.files, ", "));
+  if (h.how == Holdout::kNamed)
+    return fmt::format("{}-fold cross-validation, folds by '{}'", h.folds, h.column);
+  if (h.how == Holdout::kForward)
+    return fmt::format("{} later blocks of each agent by '{}', from the blocks before", h.folds - 1,
+                       h.column);
+  return fmt::format("{}-fold cross-validation within agents", h.folds);
 }
 
 std::string with_interval(const Estimate& e) {
@@ -51,11 +85,11 @@ std::string headline(const FitResult& r) {
                        r.model.agents.size());
   if (n == 1)
     return fmt::format("one agent, so its own model is all there is: {} {:.4g} on {}",
-                       measure_name(r.model.encoding), r.loss.chosen, scored_rows(r.model.solver));
+                       measure_name(r.model.encoding), r.loss.chosen, scored_rows(r));
   const char* const comma = r.model.solver == SolverKind::kStream ? "," : "";
   std::string text = fmt::format(
       "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} ({5}; gain {6}); {7}",
-      measure_name(r.model.encoding), comma, scored_rows(r.model.solver), r.loss.independent,
+      measure_name(r.model.encoding), comma, scored_rows(r), r.loss.independent,
       r.loss.chosen, in_known_units(r), with_interval(r.gain), who_gained(r));
   std::size_t least = n;
   for (std::size_t i = 0; i < n; ++i) {

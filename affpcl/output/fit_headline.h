@@ -13,6 +13,11 @@ const char* measure_name(const Encoding& encoding);
 
 // The rows on which a solver's models are scored: "held-out rows".
 const char* scored_rows(SolverKind solver);
+// The same, and how they were held out where the user said so: "held-out rows (4 later blocks by
+// 'day')".
+std::string scored_rows(const FitResult& result);
+// How they were held out, for summary.json.
+std::string how_held_out(const FitResult& result);
 
 std::string headline(const FitResult& result);
 

@@ -460,6 +460,32 @@ Model parse_model(const std::string& text, const std::string& path) {
   return model;
 }
 
+namespace {
+
+void add_class_scores(const FitResult& result, Json& score) {
+  score["accuracy"] = to_json(result.accuracy);
+  score["brier"] = to_json(result.brier);
+  score["auc"] = to_json(result.classes.auc);
+  score["calibration_error"] = to_json(result.classes.calibration_error);
+  score["calibration"] = Json::array();
+  for (const CalibrationBin& b : result.classes.calibration)
+    score["calibration"].push_back(
+        {{"share", b.share}, {"predicted", b.predicted}, {"observed", b.observed}});
+}
+
+// Of test rows of agents that no row that was learnt from has.
+Json unseen_json(const FitResult& result, const char* measure) {
+  const UnseenScore& u = result.unseen;
+  Json unseen{{"agents", u.agents}, {"rows", u.rows}};
+  if (!result.model.encoding.outcomes.empty()) return unseen;
+  unseen[measure] = u.loss;
+  if (!result.model.encoding.classes.empty())
+    unseen["accuracy"] = u.accuracy, unseen["brier"] = u.brier;
+  return unseen;
+}
+
+}  // namespace
+
 std::string fit_summary_json(const FitResult& result) {
   const Model& model = result.model;
   const bool classify = !model.encoding.classes.empty();
@@ -498,14 +524,13 @@ std::string fit_summary_json(const FitResult& result) {
                               : model.encoding.numeric() ? "mse"
                                                          : "deviance";
   Json score{{"measure", measure},
-             {"how", model.solver == SolverKind::kStream
-                         ? "every row predicted before it is learnt from"
-                         : fmt::format("{}-fold cross-validation within agents", kFolds)},
+             {"how", how_held_out(result)},
              {"repeats", model.solver == SolverKind::kStream ? 1 : result.repeats}};
   score[measure] = to_json(result.loss);
-  if (classify) score["accuracy"] = to_json(result.accuracy);
+  if (classify) add_class_scores(result, score);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
+  if (result.unseen.rows > 0) score["unseen"] = unseen_json(result, measure);
   all["score"] = std::move(score);
   all["verdicts"] = {{"gained", result.gained}, {"even", result.even}, {"lost", result.lost}};
   all["expected_to_gain"] = result.expect_gain;
@@ -515,7 +540,8 @@ std::string fit_summary_json(const FitResult& result) {
     Json a{{"agent", model.agents[i].name},
            {"rows", model.agents[i].rows},
            {"score", to_json(s.loss)}};
-    if (classify) a["accuracy"] = to_json(s.accuracy);
+    if (!result.held_out.files.empty()) a["test_rows"] = s.scored_rows;
+    if (classify) a["accuracy"] = to_json(s.accuracy), a["brier"] = to_json(s.brier);
     if (!classify) a["variance"] = s.variance;
     a["gain"] = {{"mean", s.gain.mean}, {"lo", s.gain.lo}, {"hi", s.gain.hi}};
     a["probability"] = s.probability;

@@ -42,6 +42,12 @@ class Checker {
       losses(j["score"], measure.c_str());
       estimate(j["score"], "gain");
       whole_numbers(j, "verdicts");
+      if (j["score"].contains("calibration")) {
+        for (const Json& bin : list(j["score"], "calibration"))
+          for (const char* key : {"share", "predicted", "observed"})
+            need(bin, key, &Json::is_number);
+        for (const char* key : {"auc", "brier", "calibration_error"}) losses(j["score"], key);
+      }
     }
     const Json::Array& agents = list(j, "agents");
     if (agents.size() != model.agents.size()) damaged("agents");

@@ -11,6 +11,7 @@
 #include "affpcl/math/dense.h"
 #include "affpcl/problem/rows.h"
 #include "affpcl/stream/stream_score.h"
+#include "affpcl/table/class_scores.h"
 
 namespace affpcl {
 namespace {
@@ -124,7 +125,10 @@ class Stream {
  public:
   Stream(const Frame& frame, const std::string& method, const StreamOptions& options,
          std::uint64_t seed, Team& team)
-      : frame_(frame), W_(whitening(frame)), scores_(frame.agents.size()) {
+      : frame_(frame),
+        W_(whitening(frame)),
+        scores_(frame.agents.size()),
+        classes_(frame, 1, team) {
     Rows::Data data;
     data.d = static_cast<int>(W_.cols());
     for (std::size_t i = 0; i <= frame.agents.size(); ++i)
@@ -153,14 +157,15 @@ class Stream {
   std::int64_t steps() const { return lines_[0].rows->most_samples(); }
   std::size_t lines() const { return lines_.size(); }
   const std::vector<StreamScore>& scores() const { return scores_; }
+  ClassScores class_scores(Team& team) { return classes_.scores(0, team); }
 
   // Predicts every agent's row t, and learns from it.
   void step(std::int64_t t, Team& team) {
     const auto n = static_cast<std::int64_t>(scores_.size());
-    team.each(blocks_of(n), [&](std::int64_t b, int) {
+    team.each(blocks_of(n), [&](std::int64_t b, int worker) {
       const Lanes lanes = lanes_of(b, n);
       for (int l = 0; l < lanes.count; ++l)
-        if (lines_[0].rows->present(lanes.first + l, t)) predict(lanes.first + l, t);
+        if (lines_[0].rows->present(lanes.first + l, t)) predict(lanes.first + l, t, worker);
     });
     for (const Line& line : lines_) line.run->advance(t + 1);
   }
@@ -189,10 +194,11 @@ class Stream {
     return back;
   }
 
-  void predict(std::int64_t i, std::int64_t t) {
+  void predict(std::int64_t i, std::int64_t t, int worker) {
     const std::size_t row = frame_.begin(at(i), 0) + at(t);
     const double* phi = lines_[0].rows->phi(i, t);
     ByKind<RowLoss> losses;
+    ByKind<double> brier;
     std::vector<double> predicted(lines_.size()), middle(lines_.size());
     const auto chosen = static_cast<std::size_t>(scores_[at(i)].kind);
     for (std::size_t m = 0; m < losses.size(); ++m) {
@@ -203,9 +209,19 @@ class Stream {
         predicted[k] = lines_[k].offset[at(i)] + lines_[k].scale * sum;
       }
       losses[m] = row_loss(frame_, at(i), row, predicted);
+      if (classes_.counts()) {
+        const std::vector<double> p =
+            class_probabilities(predicted, frame_.encoding.classes.size());
+        brier[m] = brier_score(p, static_cast<std::size_t>(frame_.classes[row]));
+        classes_.add(worker, m + 1, p, row);
+        if (m == chosen) classes_.add(worker, 0, p, row);
+      }
       const double share = ((m == chosen) + (m == 1)) / 2.0;
       for (std::size_t k = 0; k < lines_.size(); ++k) middle[k] += share * predicted[k];
     }
+    if (classes_.counts())
+      scores_[at(i)].tally.add_brier({brier[chosen], brier[0], brier[1], brier[2]},
+                                     frame_.weight(row));
     scores_[at(i)].add(losses, row_loss(frame_, at(i), row, middle), frame_.wanted(at(i), row));
   }
 
@@ -213,6 +229,7 @@ class Stream {
   Matrix W_;
   std::vector<Line> lines_;
   std::vector<StreamScore> scores_;
+  ClassTally classes_;
 };
 
 Model make_model(const Frame& frame, const Stream& stream, std::uint64_t seed,
@@ -279,6 +296,7 @@ Fitted StreamSolver::solve(Frame& frame, const FitRun& run) {
   one_pass(stream.steps(), run, [&](std::int64_t t) { stream.step(t, team); }, fitted);
   fitted.model = make_model(frame, stream, run.seed, method);
   fitted.tallies = tallies(stream.scores());
+  fitted.classes = stream.class_scores(team);
   return fitted;
 }
 

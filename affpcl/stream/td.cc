@@ -71,7 +71,7 @@ Frame frame_of(const TdLog& log) {
   frame.starts = {0};
   for (std::int64_t i = 0; i < log.shape().agents; ++i) {
     frame.rows += at(log.rows(i));
-    for (int fold = 0; fold < kFolds; ++fold) frame.starts.push_back(frame.rows);
+    for (int fold = 0; fold < frame.folds(); ++fold) frame.starts.push_back(frame.rows);
   }
   frame.all_rows = frame.rows;
   return frame;

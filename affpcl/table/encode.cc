@@ -32,7 +32,7 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
 // Columns that belong to rows and are no features.
 std::vector<std::string> beside_features(const FrameOptions& o) {
   std::vector<std::string> names;
-  for (const std::string* name : {&o.row_weight, &o.trials, &o.within, &o.crossed})
+  for (const std::string* name : {&o.row_weight, &o.trials, &o.within, &o.crossed, &o.folds})
     if (!name->empty()) names.push_back(*name);
   for (const std::string& name : names_in(o.offset, "offset")) names.push_back(name);
   return names;
@@ -345,7 +345,7 @@ Encoding begin_encoding(const std::vector<std::string>& files,
     check(name);
     if (has(predicted, name) || name == encoding.agent_column)
       throw BadInput(fmt::format("column '{}' is {} and cannot be a weight, offset, number of "
-                                 "trials or second factor too",
+                                 "trials, second factor or fold too",
                                  name, has(predicted, name) ? "the target" : "the agent"));
   }
   for (const auto& [key, list] : {std::pair{"common", &o.common}, std::pair{"categorical", &o.categorical}})
@@ -383,6 +383,7 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
   TableOptions needed{.reading = o.reading};
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
   if (encoding.leveled()) needed.text.push_back(encoding.level_column());
+  if (!o.folds.empty()) needed.text.push_back(o.folds);
   for (const std::string& name : o.categorical)
     if (!has(outcomes(o), name) && name != encoding.agent_column) needed.text.push_back(name);
   if (o.features.empty() && o.exclude.empty()) return needed;

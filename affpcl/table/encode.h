@@ -134,7 +134,10 @@ struct FrameOptions {
   ReadOptions reading = {};
   std::vector<std::string> categorical = {}, numeric = {};  // columns that are so, whatever they hold
   std::size_t levels = 20;                                  // most of a text column that is a feature
-  std::string time = {};  // rows come in the order of this column, which is no feature
+  // Columns that are no features: rows come in the order of `time`, and lie in the folds that
+  // `folds` names.
+  std::string time = {}, folds = {};
+  std::vector<std::string> test = {};  // files whose rows are scored, and learnt from by no model
 };
 
 // What a person says about reading and columns, described once for the command line and Python.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -11,7 +10,7 @@
 
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
-#include "affpcl/table/stack.h"
+#include "affpcl/table/cross_validation.h"
 
 namespace affpcl {
 namespace {
@@ -219,166 +218,6 @@ std::vector<std::string> notes_of(const Frame& frame, const FoldFit& fit, const 
   return notes;
 }
 
-// Rows in each fold, over all processes.
-std::vector<double> fold_sizes(const Frame& frame, Processes& processes) {
-  std::vector<double> sizes(kFolds);
-  for (std::size_t i = 0; i < frame.agents.size(); ++i)
-    for (int f = 0; f < kFolds; ++f)
-      sizes[static_cast<std::size_t>(f)] +=
-          static_cast<double>(frame.begin(i, f + 1) - frame.begin(i, f));
-  sum(processes, sizes);
-  return sizes;
-}
-
-// What all agents may be given: each its combination, or one of the three models.
-constexpr std::size_t kCandidates = 4;
-
-// One repeat of the cross-validation, and what all of them sum up to. Agents of this process only.
-class CrossValidation {
- public:
-  CrossValidation(const Frame& frame, Team& team)
-      : frame_(frame),
-        team_(team),
-        own_(own_agents(frame.agents.size(), team)),
-        all_(count()),
-        tallies_(count()) {}
-
-  // Predictions of the rows of one fold.
-  void predict(const FoldFit& fit, int fold) {
-    std::unique_ptr<RowScorer>& scorer = scorers_[at(fold)] = fit.scorer();
-    predictions_.resize(frame_.rows * 3 * scorer->width());
-    each([&](std::size_t i) {
-      const std::size_t from = frame_.begin(i, fold), to = frame_.begin(i, fold + 1);
-      if (from < to) fit.agent(i)->predict(from, to, predicted(*scorer, from));
-    });
-  }
-
-  // Scores every fold that was predicted: with weights from the losses on the other folds.
-  void score() {
-    std::vector<std::array<StackLosses, kFolds>> losses(count());
-    each([&](std::size_t i) { add_losses(i, losses[held(i)]); });
-    for (int f = 0; f < kFolds; ++f) {
-      if (!scorers_[at(f)]) continue;
-      std::vector<StackLosses> others(count());
-      for (std::size_t i = 0; i < count(); ++i)
-        for (int g = 0; g < kFolds; ++g) {
-          all_[i].add(losses[i][at(g)], f == g ? 1 : 0);
-          others[i].add(losses[i][at(g)], f == g ? 0 : 1);
-        }
-      const std::vector<ByKind<double>> weights = stacked(others);
-      each([&](std::size_t i) { add_scores(i, f, weights[held(i)], tallies_[held(i)]); });
-    }
-    for (auto& scorer : scorers_) scorer.reset();
-    ++repeats_;
-  }
-
-  // The weights that suit the rows of all folds, unless one of the three models has a smaller loss
-  // over all agents: no table is given a model that is known to be worse. Fills in the tallies.
-  std::vector<ByKind<double>> weights(std::vector<RowTally>& tallies) {
-    AgentSum sum(kCandidates, frame_.agents.size(), team_);
-    const double* const totals = sum([&](std::size_t i, double* out) {
-      for (std::size_t c = 0; c < kCandidates; ++c) out[c] += tallies_[held(i)][c].loss.chosen;
-    });
-    const auto best =
-        stacks() ? static_cast<std::size_t>(std::min_element(totals, totals + kCandidates) - totals)
-                 : 0;
-    each([&](std::size_t i) {
-      tallies[i] = tallies_[held(i)][best];
-      tallies[i].scale(1.0 / repeats_);
-    });
-    if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
-    std::vector<StackLosses> mean(count());
-    for (std::size_t i = 0; i < count(); ++i) mean[i].add(all_[i], 1.0 / repeats_);
-    return stacked(mean);
-  }
-
- private:
-  // The effects of a second factor's levels belong to the personalised model alone.
-  bool stacks() const { return !frame_.encoding.leveled(); }
-  static std::size_t at(int fold) { return static_cast<std::size_t>(fold); }
-  std::size_t count() const { return static_cast<std::size_t>(own_.count()); }
-  std::size_t held(std::size_t agent) const { return agent - static_cast<std::size_t>(own_.first); }
-  double* predicted(const RowScorer& scorer, std::size_t row) {
-    return predictions_.data() + row * 3 * scorer.width();
-  }
-  template <class Each>
-  void each(Each agent) {
-    team_.each(own_, [&](std::int64_t i, int) { agent(static_cast<std::size_t>(i)); });
-  }
-  std::vector<ByKind<double>> stacked(const std::vector<StackLosses>& losses) {
-    const Encoding& e = frame_.encoding;
-    if (!stacks()) return std::vector(count(), vertex(Kind::kPersonalised));
-    const bool log_losses = !e.classes.empty() || e.family == Family::kBinomial;
-    return stack_weights(losses, frame_.agents.size(), log_losses, team_);
-  }
-
-  void add_losses(std::size_t i, std::array<StackLosses, kFolds>& to) {
-    std::array<RowLoss, kStackGrid> row;
-    for (int f = 0; f < kFolds; ++f) {
-      if (!scorers_[at(f)]) continue;
-      const RowScorer& scorer = *scorers_[at(f)];
-      for (std::size_t r = frame_.begin(i, f); r < frame_.begin(i, f + 1); ++r) {
-        scorer.losses(i, r, predicted(scorer, r), stack_grid(), row.data());
-        for (std::size_t g = 0; g < kStackGrid; ++g) to[at(f)].loss[g] += row[g].loss;
-        to[at(f)].rows += 1;
-      }
-    }
-  }
-
-  void add_scores(std::size_t i, int fold, const ByKind<double>& weights,
-                  std::array<RowTally, kCandidates>& tally) {
-    const RowScorer& scorer = *scorers_[at(fold)];
-    std::array<ByKind<double>, 2 * kCandidates> models = {weights, vertex(Kind::kPersonalised),
-                                                          vertex(Kind::kIndependent),
-                                                          vertex(Kind::kPooled)};
-    for (std::size_t c = 0; c < kCandidates; ++c)  // halfway to the independent model
-      for (std::size_t k = 0; k < weights.size(); ++k)
-        models[kCandidates + c][k] = (models[c][k] + models[2][k]) / 2;
-    std::array<RowLoss, 2 * kCandidates> losses;
-    for (std::size_t r = frame_.begin(i, fold); r < frame_.begin(i, fold + 1); ++r) {
-      scorer.losses(i, r, predicted(scorer, r), models, losses.data());
-      for (std::size_t c = 0; c < kCandidates; ++c) {
-        tally[c].add({losses[c], losses[kCandidates + c], {losses[1], losses[2], losses[3]}},
-                     frame_.wanted(i, r));
-        tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
-      }
-    }
-  }
-
-  const Frame& frame_;
-  Team& team_;
-  Leaves own_;
-  std::array<std::unique_ptr<RowScorer>, kFolds> scorers_;
-  std::vector<double> predictions_;  // [row][Kind][width]
-  std::vector<StackLosses> all_;     // over all repeats
-  std::vector<std::array<RowTally, kCandidates>> tallies_;
-  int repeats_ = 0;
-};
-
-// The weights of this process's agents: the personalised models' where nothing is scored.
-std::vector<ByKind<double>> cross_validate(Frame& frame, FoldedSolver& solver, const FitRun& run,
-                                           Fitted& fitted) {
-  const double parts = 1 + run.repeats * double{kFolds};
-  CrossValidation validation(frame, run.team);
-  fitted.scored = run.score && frame.all_rows > 1;
-  for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
-    if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
-    const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
-    for (int f = 0; f < kFolds && fitted.scored; ++f) {
-      if (run.stopped()) fitted.scored = fitted.complete = false;
-      const auto held_out = static_cast<std::size_t>(sizes[static_cast<std::size_t>(f)]);
-      if (!fitted.scored || held_out == 0 || held_out == frame.all_rows) continue;
-      validation.predict(*solver.learn(frame, f, run.team), f);
-      run.report((2 + repeat * kFolds + f) / parts);
-    }
-    if (fitted.scored) validation.score();
-  }
-  const Leaves own = own_agents(frame.agents.size(), run.team);
-  if (!fitted.scored)
-    return std::vector(static_cast<std::size_t>(own.count()), vertex(Kind::kPersonalised));
-  return validation.weights(fitted.tallies);
-}
-
 }  // namespace
 
 LinearModel combined(const ByKind<LinearModel>& models, const ByKind<double>& weights) {
@@ -406,8 +245,8 @@ Fitted FoldedSolver::solve(Frame& frame, const FitRun& run) {
   Fitted fitted;
   fitted.tallies.resize(frame.agents.size());
   const std::unique_ptr<FoldFit> all = learn(frame, kAllRows, run.team);
-  run.report(1 / (1 + run.repeats * double{kFolds}));
-  const std::vector<ByKind<double>> weights = cross_validate(frame, *this, run, fitted);
+  run.report(1.0 / (1 + run.repeats * frame.folds()));
+  const std::vector<ByKind<double>> weights = cross_validate(frame, *this, *all, run, fitted);
   fitted.model = make_model(frame, *all, weights, run, fitted.tallies);
   fitted.notes = notes_of(frame, *all, fitted.model);
   gather_tallies(run.team, fitted.tallies);

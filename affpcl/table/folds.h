@@ -14,8 +14,6 @@
 
 namespace affpcl {
 
-inline constexpr int kAllRows = -1;  // instead of a fold: no row is held out
-
 // Losses of combinations of an agent's three predictions of a row. Models are combined on the scale
 // of the linear predictor. It outlives the fit that made the predictions.
 class RowScorer {
@@ -26,6 +24,9 @@ class RowScorer {
   // Losses of the combinations with these weights; `predictions` is [Kind][width].
   virtual void losses(std::size_t agent, std::size_t row, const double* predictions,
                       std::span<const ByKind<double>> weights, RowLoss* out) const = 0;
+  // Probabilities of the classes by the combination with these weights.
+  virtual std::vector<double> probabilities(const double* predictions,
+                                            const ByKind<double>& weights) const = 0;
   // The squared distance of a combination's linear predictors to the independent model's, in units
   // of the target.
   virtual double distance(std::size_t agent, const double* predictions,

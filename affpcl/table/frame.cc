@@ -17,6 +17,7 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_basis.h"
+#include "affpcl/table/folds_by_column.h"
 #include "affpcl/table/levels.h"
 #include "affpcl/table/shared_tables.h"
 
@@ -95,8 +96,8 @@ class Delivery {
 
 // The kept rows of this rank's own agents, from the ranks that read them.
 void deliver(Tables& tables, const std::vector<Column*>& features, Target& target,
-             const Encoding& e, RowAgents& agents, RowAgents& levels, std::vector<char>& keep,
-             std::size_t count, Team& team) {
+             const Encoding& e, RowAgents& agents, RowAgents& levels, RowAgents& folds,
+             std::vector<double>* time, std::vector<char>& keep, std::size_t count, Team& team) {
   Delivery delivery(keep, agents, count, team);
   for (Column* c : features)
     c->type == Column::Type::kText ? delivery(c->codes) : delivery(c->numbers);
@@ -108,6 +109,8 @@ void deliver(Tables& tables, const std::vector<Column*>& features, Target& targe
   for (const std::string& name : e.offsets()) delivery(tables.find(name)->numbers);
   delivery(agents.of_row);
   if (e.leveled()) delivery(levels.of_row);
+  if (!folds.names.empty()) delivery(folds.of_row);
+  if (time != nullptr) delivery(*time);
   tables.rows = delivery.rows();
   keep.assign(tables.rows, 1);
 }
@@ -125,31 +128,6 @@ std::vector<std::size_t> by_agent(const std::vector<char>& keep, const RowAgents
   return rows;
 }
 
-// When each row was: a number, or a text such as 2026-11-16 whose letters are in order.
-std::vector<double> row_times(const Tables& tables, const std::string& column) {
-  if (column.empty()) return {};
-  const Column& c = *tables.find(column);
-  std::vector<double> time = c.numbers;
-  const DatesFound dates = find_dates(c.levels);
-  if (dates.order != DateOrder::kNone && !dates.ambiguous) {
-    for (std::int32_t code : c.codes)
-      time.push_back(code < 0 ? std::nan("")
-                              : *parse_date(c.levels[static_cast<std::size_t>(code)], dates.order));
-  } else if (c.type == Column::Type::kText) {
-    std::vector<std::size_t> order(c.levels.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return by_number(c.levels[a], c.levels[b]); });
-    std::vector<double> rank(order.size());
-    for (std::size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<double>(k);
-    for (std::int32_t code : c.codes)
-      time.push_back(code < 0 ? std::nan("") : rank[static_cast<std::size_t>(code)]);
-  }
-  for (std::size_t r = 0; r < time.size(); ++r)
-    if (std::isnan(time[r])) tables.refuse(r, column, "", "is no time, by which rows are ordered");
-  return time;
-}
-
 // The decimal mark of the files; '\0' where they have no text.
 char read_decimal(const Tables& tables) {
   for (const Column& c : tables.columns)
@@ -160,8 +138,8 @@ char read_decimal(const Tables& tables) {
 // The fold of each of one agent's rows, by place; `label` is the class of a place. Folds of all
 // agents together stay even: each agent begins with one of its own.
 template <class Label>
-std::vector<std::size_t> folds_of(const std::string& name, std::size_t count, std::uint64_t seed,
-                                  std::uint32_t repeat, Label label) {
+std::vector<std::size_t> folds_of(const std::string& name, std::size_t count, std::size_t folds,
+                                  std::uint64_t seed, std::uint32_t repeat, Label label) {
   const XXH64_hash_t agent = XXH3_64bits(name.data(), name.size());
   std::vector<double> draw(count + 1);
   uniforms_of({.seed = seed, .replicate = repeat, .step = 0}, static_cast<std::int64_t>(agent),
@@ -172,8 +150,8 @@ std::vector<std::size_t> folds_of(const std::string& name, std::size_t count, st
     const std::int32_t ca = label(a), cb = label(b);
     return ca != cb ? ca < cb : draw[a + 1] != draw[b + 1] ? draw[a + 1] < draw[b + 1] : a < b;
   });
-  const auto first = static_cast<std::size_t>(draw[0] * kFolds);
-  for (std::size_t k = 0; k < count; ++k) fold[order[k]] = (k + first) % kFolds;
+  const auto first = static_cast<std::size_t>(draw[0] * static_cast<double>(folds));
+  for (std::size_t k = 0; k < count; ++k) fold[order[k]] = (k + first) % folds;
   return fold;
 }
 
@@ -185,7 +163,7 @@ void arrange(const std::vector<std::size_t>& rows, const RowAgents& agents, Fram
     while (at < rows.size() && static_cast<std::size_t>(agents.of_row[rows[at]]) == i)
       frame.places.push_back(static_cast<std::uint32_t>(at++ - first));
     frame.starts.push_back(first);
-    frame.starts.insert(frame.starts.end(), kFolds - 1, at);
+    frame.starts.insert(frame.starts.end(), static_cast<std::size_t>(frame.folds()) - 1, at);
   }
   frame.starts.push_back(rows.size());
 }
@@ -343,7 +321,9 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   const Marked marked{keep, frame.notes, problems};
   RowAgents agents = encode_agents(tables, o, processes, encoding, marked);
   check_row_columns(tables, o, processes, encoding, marked);
-  RowAgents levels = encode_levels(tables, o, processes, encoding, marked);
+  RowAgents levels = encode_names(encoding.leveled() ? encoding.level_column() : "", tables, o,
+                                  processes, marked);
+  RowAgents folds = encode_names(o.folds, tables, o, processes, marked);
   Target target = encode_target(tables, o, processes, encoding, marked);
   const std::vector<Column*> features = feature_columns(tables, o, processes, encoding, marked);
   strike_blanks(tables, features, o.missing, processes, marked);
@@ -356,16 +336,21 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
     encoding.reading.decimal_before = decimal;
 
   settle_agents(agents, keep, processes, frame);
-  frame.levels = settle_levels(levels, keep, processes);
+  frame.levels = settle_names(levels, keep, processes);
+  const bool in_folds = order == RowOrder::kInFolds;
+  std::vector<double> time;
+  on_all_ranks(processes, [&] { time = row_times(tables, o.time, keep, in_folds); });
+  if (in_folds) frame.held_out = settle_folds(o, folds, keep, frame.files[0], processes);
   if (processes.count() > 1)
-    deliver(tables, features, target, encoding, agents, levels, keep, frame.agents.size(), team);
-  std::vector<std::size_t> rows = by_agent(keep, agents, row_times(tables, o.time));
+    deliver(tables, features, target, encoding, agents, levels, folds,
+            o.time.empty() ? nullptr : &time, keep, frame.agents.size(), team);
+  const std::vector<std::size_t> rows = by_agent(keep, agents, time);
   arrange(rows, agents, frame);
   frame.all_rows = sum(processes, frame.rows);
   set_row_columns(tables, rows, frame);
   AgentRows agent_rows{.first = {}, .weight = frame.row_weight};
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
-    agent_rows.first.push_back(frame.starts[i * kFolds]);
+    agent_rows.first.push_back(frame.begin(i, 0));
   frame.X = encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
   frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
@@ -379,23 +364,52 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
           read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
                        o.channels, frame.agents, frame.files[0]);
     });
-  if (order == RowOrder::kInFolds) frame.deal(o.seed, 0);
+  if (frame.held_out.how == Holdout::kNamed) {
+    frame.put_in_folds([&](std::size_t, const std::vector<std::size_t>& at) {
+      std::vector<std::size_t> of;
+      for (std::size_t r : at) of.push_back(static_cast<std::size_t>(folds.of_row[rows[r]]));
+      return of;
+    });
+  } else if (frame.held_out.how == Holdout::kForward) {
+    frame.put_in_folds([&](std::size_t, const std::vector<std::size_t>& at) {
+      std::vector<double> times;
+      for (std::size_t r : at) times.push_back(time[rows[r]]);
+      return time_blocks(times, frame.folds());
+    });
+    refuse_one_time(frame, processes);
+  } else if (in_folds) {
+    frame.deal(o.seed, 0);
+  }
   return frame;
 }
 
+std::array<Frame::Run, 2> Frame::training(std::size_t agent, int without) const {
+  const std::size_t first = begin(agent, 0), last = begin(agent + 1, 0);
+  if (without == kAllRows) return {{{first, last}, {last, last}}};
+  const bool later = held_out.how != Holdout::kForward;
+  return {{{first, begin(agent, without)}, {later ? begin(agent, without + 1) : last, last}}};
+}
+
 void Frame::deal(std::uint64_t seed, std::uint32_t repeat) {
+  put_in_folds([&](std::size_t i, const std::vector<std::size_t>& at) {
+    return folds_of(agents[i], at.size(), static_cast<std::size_t>(folds()), seed, repeat,
+                    [&](std::size_t place) { return classes.empty() ? 0 : classes[at[place]]; });
+  });
+}
+
+void Frame::put_in_folds(
+    FunctionRef<std::vector<std::size_t>(std::size_t, const std::vector<std::size_t>&)> of) {
   std::vector<std::size_t> order(rows);  // where each row is to come from
+  std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = 0; i < agents.size(); ++i) {
     const std::size_t first = begin(i, 0), count = agent_rows(i);
     if (count == 0) continue;
     std::vector<std::size_t> at(count);
     for (std::size_t r = 0; r < count; ++r) at[places[first + r]] = first + r;
-    const std::vector<std::size_t> fold =
-        folds_of(agents[i], count, seed, repeat,
-                 [&](std::size_t place) { return classes.empty() ? 0 : classes[at[place]]; });
+    const std::vector<std::size_t> fold = of(i, at);
     std::size_t to = first;
-    for (std::size_t f = 0; f < kFolds; ++f) {
-      starts[i * kFolds + f] = to;
+    for (std::size_t f = 0; f < static_cast<std::size_t>(folds()); ++f) {
+      starts[i * static_cast<std::size_t>(folds()) + f] = to;
       for (std::size_t place = 0; place < count; ++place)
         if (fold[place] == f) order[to++] = at[place];
     }
@@ -463,12 +477,7 @@ Moments Frame::moments(std::size_t channel, int without, Team& team) const {
         m.yy[held] += squared_norm(y);
       }
     };
-    if (without < 0) {
-      add(begin(i, 0), begin(i + 1, 0));
-    } else {
-      add(begin(i, 0), begin(i, without));
-      add(begin(i, without + 1), begin(i + 1, 0));
-    }
+    for (const Run run : training(i, without)) add(run.from, run.to);
   });
   return m;
 }

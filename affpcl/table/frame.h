@@ -2,24 +2,25 @@
 // fold after fold.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "affpcl/base/function_ref.h"
 #include "affpcl/data/tables.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/encode.h"
+#include "affpcl/table/held_out.h"
 #include "affpcl/table/moments.h"
 
 namespace affpcl {
 
-inline constexpr int kFolds = 5;
-
-// How an agent's rows lie: dealt at random into folds, or as they came, all in the first fold. The
-// solver decides (fit.cc): a stream takes them as they came.
+// How an agent's rows lie: in folds, or as they came, all in the first fold. The solver decides
+// (fit.cc): a stream takes them as they came.
 enum class RowOrder { kInFolds, kAsTheyCame };
 
 struct Frame {
@@ -27,13 +28,26 @@ struct Frame {
   std::vector<std::string> files, agents;
   std::vector<std::string> notes;  // what was done that one should know, a sentence each
   // Several processes may share the rows: each has those of its own agents (table/agent_sum.h), and
-  // everything else is the same for all.
+  // everything else is the same for all. all_rows are those that are learnt from, of all processes.
   std::size_t rows = 0, all_rows = 0;
   std::size_t d = 0, channels = 1;
+  HeldOut held_out;
+  int folds() const { return held_out.folds; }
   // Rows [begin(i, f), begin(i, f + 1)) are fold f of agent i.
   std::vector<std::size_t> starts;
   std::size_t begin(std::size_t agent, int fold) const {
-    return starts[agent * kFolds + static_cast<std::size_t>(fold)];
+    return starts[agent * static_cast<std::size_t>(folds()) + static_cast<std::size_t>(fold)];
+  }
+  struct Run {
+    std::size_t from, to;
+  };
+  // The rows of an agent that are learnt from where fold `without` is held out.
+  std::array<Run, 2> training(std::size_t agent, int without) const;
+  // Test rows, of which no model learns, lie after those of all agents: of agent i those from
+  // tests[i] to tests[i + 1]. Empty: there are none.
+  std::vector<std::size_t> tests;
+  Run test_rows(std::size_t agent) const {
+    return tests.empty() ? Run{rows, rows} : Run{tests[agent], tests[agent + 1]};
   }
   std::size_t agent_rows(std::size_t agent) const { return begin(agent + 1, 0) - begin(agent, 0); }
   std::vector<std::uint32_t> places;  // of each row among its agent's, as they came
@@ -45,6 +59,7 @@ struct Frame {
   // place), and centred and scaled only where the target is numeric. A row of weight w counts as w
   // rows.
   std::vector<double> row_weight, trials;
+  double weight(std::size_t row) const { return row_weight.empty() ? 1 : row_weight[row]; }
   std::vector<double> offset;      // [predictors][rows], of a target that is not numeric
   std::vector<double> subtracted;  // of a numeric target: the offset, which Y lacks
   // Of a second factor: its levels by name, and that of each row.
@@ -61,10 +76,14 @@ struct Frame {
   // Deals every agent's rows into folds anew: at random, but every class in every fold if it can
   // be. The folds of an agent depend on seed, repeat, its name and the places of its rows alone.
   void deal(std::uint64_t seed, std::uint32_t repeat);
+  // Puts every agent's rows into these folds: of(agent, at) has the fold of each place, whose row is
+  // at[place].
+  void put_in_folds(
+      FunctionRef<std::vector<std::size_t>(std::size_t, const std::vector<std::size_t>&)> of);
 
   // [d][count]: X of some rows, close together in memory.
   Matrix block(std::size_t from, std::size_t count) const;
-  // X'X and so on of one channel, without one fold (-1: all rows).
+  // X'X and so on of one channel, of the rows that are learnt from without this fold.
   Moments moments(std::size_t channel, int without, Team& team) const;
 
  private:

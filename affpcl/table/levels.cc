@@ -29,10 +29,10 @@ void refuse_levels(const FrameOptions& o) {
   if (o.family != "auto" && family_named(o.family) != Family::kGaussian) refuse_family(o.within);
 }
 
-RowAgents encode_levels(const Tables& tables, const FrameOptions& o, Processes& processes,
-                        const Encoding& encoding, Marked marked) {
-  if (!encoding.leveled()) return {};
-  const Column& c = *tables.find(encoding.level_column());
+RowAgents encode_names(const std::string& column, const Tables& tables, const FrameOptions& o,
+                       Processes& processes, Marked marked) {
+  if (column.empty()) return {};
+  const Column& c = *tables.find(column);
   RowAgents levels{.names = c.levels, .of_row = c.codes};
   const bool drop = o.missing.at(c.name) == Missing::kDrop;
   std::size_t without = 0;
@@ -55,8 +55,8 @@ RowAgents encode_levels(const Tables& tables, const FrameOptions& o, Processes& 
   return levels;
 }
 
-std::vector<std::string> settle_levels(RowAgents& levels, const std::vector<char>& keep,
-                                       Processes& processes) {
+std::vector<std::string> settle_names(RowAgents& levels, const std::vector<char>& keep,
+                                      Processes& processes) {
   std::vector<double> count(levels.names.size());
   for (std::size_t r = 0; r < levels.of_row.size(); ++r)
     if (keep[r] != 0) ++count[static_cast<std::size_t>(levels.of_row[r])];

@@ -11,6 +11,7 @@
 #include "affpcl/base/params.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/table/encode.h"
+#include "affpcl/table/held_out.h"
 
 namespace affpcl {
 
@@ -114,12 +115,24 @@ struct Losses {
   double chosen = 0, personalised = 0, independent = 0, pooled = 0;
 };
 
+// Rows whose predicted probability lies in one of ten intervals.
+struct CalibrationBin {
+  double share = 0, predicted = 0, observed = 0;
+};
+
+// Over all held-out rows of a target with classes; weighted, where rows are.
+struct ClassScores {
+  Losses auc, calibration_error;
+  std::vector<CalibrationBin> calibration;  // of the chosen models
+};
+
 enum class Outcome { kGained, kEven, kLost };
 const char* to_text(Outcome verdict);
 
 struct AgentScore {
-  Losses loss, accuracy;  // accuracy: classification only
-  double variance = 0;    // of the agent's own target; R^2 = 1 - loss / variance
+  Losses loss, accuracy, brier;  // of classes only: accuracy, and the Brier score
+  std::size_t scored_rows = 0;   // a repeat
+  double variance = 0;           // of the agent's own target; R^2 = 1 - loss / variance
   // Expected loss of the independent model minus that of the chosen one on new rows, both from all
   // rows: posterior mean and 90 % interval, and the probability that it is above 0.
   Estimate gain;
@@ -128,15 +141,24 @@ struct AgentScore {
   std::string why;  // in words, where there is something to say
 };
 
+// Of test rows whose agents no row that was learnt from has, by the model of unseen agents.
+struct UnseenScore {
+  std::size_t rows = 0, agents = 0;
+  double loss = 0, accuracy = 0, brier = 0;  // the last two: classes only
+};
+
 struct FitResult {
   Model model;
   std::vector<std::string> notes;
-  Losses loss, accuracy, r2;  // over all rows; r2: regression only
+  Losses loss, accuracy, brier, r2;  // over all rows; r2: regression only
+  ClassScores classes;
+  UnseenScore unseen;
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters
   double expect_gain = 0;  // number of agents: the sum of their probabilities
   int gained = 0, even = 0, lost = 0;
   int repeats = 1;  // of the cross-validation
+  HeldOut held_out;
   bool scored = false, complete = true;  // not complete: interrupted
   double seconds = 0;
   int threads = 1;

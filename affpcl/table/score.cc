@@ -71,9 +71,14 @@ void RowTally::add(const RowScore& row, double y) {
   rows += 1, y1 += y, y2 += y * y;
 }
 
+void RowTally::add_brier(const Losses& row, double row_weight) {
+  affpcl::add(brier, scaled(row, row_weight));
+  weight += row_weight;
+}
+
 void RowTally::scale(double by) {
-  loss = scaled(loss, by), right = scaled(right, by);
-  for (double* v : {&rows, &y1, &y2, &gap, &slope, &slope2, &distance}) *v *= by;
+  loss = scaled(loss, by), right = scaled(right, by), brier = scaled(brier, by);
+  for (double* v : {&rows, &weight, &y1, &y2, &gap, &slope, &slope2, &distance}) *v *= by;
 }
 
 Kind supported(const Paired& than_independent, const Paired& than_pooled) {
@@ -92,31 +97,34 @@ AgentScore score_of(const RowTally& t, bool classify) {
   AgentScore a;
   a.loss = scaled(t.loss, 1 / t.rows);
   if (classify) a.accuracy = scaled(t.right, 1 / t.rows);
+  if (classify) a.brier = scaled(t.brier, 1 / t.weight);
+  a.scored_rows = static_cast<std::size_t>(std::round(t.rows));
   a.variance = std::max(0.0, t.y2 / t.rows - (t.y1 / t.rows) * (t.y1 / t.rows));
   return a;
 }
 
 // Losses, accuracy, R^2 and gain over all rows; agents are clusters.
 void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& result) {
-  Losses total, right;
-  double rows = 0, y1 = 0, y2 = 0;
+  Losses total, right, brier;
+  double rows = 0, weight = 0, y1 = 0, y2 = 0, agents = 0;
   for (const RowTally& t : tallies) {
     add(total, t.loss);
     add(right, t.right);
-    rows += t.rows, y1 += t.y1, y2 += t.y2;
+    add(brier, t.brier);
+    rows += t.rows, weight += t.weight, y1 += t.y1, y2 += t.y2, agents += t.rows > 0;
   }
   result.loss = scaled(total, 1 / rows);
   if (classify) result.accuracy = scaled(right, 1 / rows);
+  if (classify) result.brier = scaled(brier, 1 / weight);
   const double variance = y2 / rows - (y1 / rows) * (y1 / rows);
   const auto r2 = [&](double loss) { return 1 - loss / variance; };
   if (result.model.encoding.numeric())
     result.r2 = {r2(result.loss.chosen), r2(result.loss.personalised), r2(result.loss.independent),
                  r2(result.loss.pooled)};
   const double gain = result.loss.independent - result.loss.chosen;
-  const auto agents = static_cast<double>(tallies.size());
   double squares = 0;
   for (const RowTally& t : tallies) squares += std::pow(t.loss.independent - t.loss.chosen - t.rows * gain, 2);
-  const double half = tallies.size() > 1
+  const double half = agents > 1
                           ? student_quantile((1 + kConfidence) / 2, agents - 1) *
                                 std::sqrt(squares * agents / (agents - 1)) / rows
                           : kNaN;
@@ -132,8 +140,15 @@ double stated_noise(const RowTally& t, const Encoding& e) {
 }
 
 // A loss per unit of squared distance makes distances of linear predictors a gap of losses. Without
-// models in hand the gap of the held-out rows stands in.
-GainEvidence evidence_of(const RowTally& t, const Encoding& encoding) {
+// models in hand the gap of the held-out rows stands in. An agent without held-out rows has what the
+// others' say of a row.
+GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encoding& encoding) {
+  RowTally t = own;
+  if (own.rows == 0) {
+    t = all;
+    t.scale(1 / all.rows);
+    t.in_hand = own.in_hand, t.vague = own.vague, t.unsure = own.unsure;
+  }
   GainEvidence e{.rows = t.rows,
                  .gap = t.gap / t.rows,
                  .slope = t.slope / t.rows,
@@ -153,7 +168,14 @@ GainEvidence evidence_of(const RowTally& t, const Encoding& encoding) {
 // posterior lie on the other side.
 void set_verdicts(const std::vector<RowTally>& tallies, double freedom, FitResult& result) {
   std::vector<GainEvidence> evidence;
-  for (const RowTally& t : tallies) evidence.push_back(evidence_of(t, result.model.encoding));
+  RowTally all;
+  for (const RowTally& t : tallies) {
+    add(all.loss, t.loss);
+    all.rows += t.rows, all.gap += t.gap, all.slope += t.slope, all.slope2 += t.slope2;
+    all.distance += t.distance;
+  }
+  for (const RowTally& t : tallies)
+    evidence.push_back(evidence_of(t, all, result.model.encoding));
   const std::vector<ShrunkGain> gains = shrink_gains(evidence, freedom);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
@@ -169,8 +191,10 @@ void set_verdicts(const std::vector<RowTally>& tallies, double freedom, FitResul
   }
 }
 
-std::string reason(const AgentModel& agent, SolverKind solver, std::size_t d) {
+std::string reason(const AgentModel& agent, std::size_t held_out, SolverKind solver,
+                   std::size_t d) {
   if (agent.rows == 1) return "one row, so nothing is held out: the gain is that of similar agents";
+  if (held_out == 0) return "no held-out row: the gain is that of similar agents";
   if (agent.kind != Kind::kPersonalised && solver == SolverKind::kStream)
     return fmt::format("given the {} model: clearly better on its recent rows", to_text(agent.kind));
   if (const ByKind<double>& w = agent.stacked; w[0] < kMostly)
@@ -191,7 +215,8 @@ void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitR
   score_all(tallies, classify, result);
   set_verdicts(tallies, static_cast<double>(frame.d), result);
   for (std::size_t i = 0; i < tallies.size(); ++i)
-    result.agents[i].why = reason(result.model.agents[i], result.model.solver, frame.d);
+    result.agents[i].why = reason(result.model.agents[i], result.agents[i].scored_rows,
+                                  result.model.solver, frame.d);
 }
 
 }  // namespace affpcl

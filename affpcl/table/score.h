@@ -43,7 +43,11 @@ struct RowTally {
   // its logarithm, and the mean square of the chosen model's error along their difference. NaN where
   // the solver does not say.
   double in_hand = 0, vague = 0, unsure = 0;
+  // Brier scores of a target with classes, and the weight of their rows.
+  Losses brier;
+  double weight = 0;
   void add(const RowScore& row, double y);
+  void add_brier(const Losses& row, double row_weight);
   void scale(double by);
 };
 

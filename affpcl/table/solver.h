@@ -32,6 +32,7 @@ struct FitRun {
 struct Fitted {
   Model model;                    // every agent with its chosen model
   std::vector<RowTally> tallies;  // by agent: losses on held-out rows
+  ClassScores classes;            // of all held-out rows
   std::vector<std::string> notes;
   bool scored = false, complete = true;
 };

@@ -210,11 +210,20 @@ class FitOptions:
     @property
     def time(self) -> str:
         """
-        stream solver: the column that orders an agent's rows; by default their order in the table
+        the column, of numbers or dates, that orders an agent's rows: later rows are then scored by models of earlier ones; stream solver: by default the order in the table
         """
 
     @time.setter
     def time(self, arg: str, /) -> None: ...
+
+    @property
+    def folds(self) -> str:
+        """
+        exact solver: a column that names each row's fold of the cross-validation, 2 to 50 of them; by default 5, at random within agents
+        """
+
+    @folds.setter
+    def folds(self, arg: str, /) -> None: ...
 
     @property
     def missing(self) -> str:
@@ -364,6 +373,12 @@ class FitOptions:
     @beside.setter
     def beside(self, arg: Sequence[str], /) -> None: ...
 
+    @property
+    def test(self) -> list[str]: ...
+
+    @test.setter
+    def test(self, arg: Sequence[str], /) -> None: ...
+
 class Groups:
     """Whose row each is: codes into names."""
 
@@ -512,7 +527,7 @@ class FitResult:
     def json(self) -> str:
         """summary.json, as the command line writes it."""
 
-def fit_arrays(X: Annotated[NDArray, dict(device='cpu', writable=False)], columns: Sequence[str], y: Annotated[NDArray, dict(device='cpu', writable=False)], labels: Sequence[str], groups: Groups, options: FitOptions, row_weight: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, trials: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, progress: object | None = None) -> FitResult:
+def fit_arrays(X: Annotated[NDArray, dict(device='cpu', writable=False)], columns: Sequence[str], y: Annotated[NDArray, dict(device='cpu', writable=False)], labels: Sequence[str], groups: Groups, options: FitOptions, row_weight: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, trials: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, folds: Groups | None = None, progress: object | None = None) -> FitResult:
     """
     Fits arrays; with labels y holds codes into them. The options name target and agent.
     """

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from affpcl import _core
-from affpcl.fits import gains_table
+from affpcl.fits import gains_table, scores_table
 from affpcl.groups import NO_GROUPS, WITHOUT_GROUPS, group_codes, name_of, split_groups
 from affpcl.tables import Array
 
@@ -24,14 +24,17 @@ DEFAULT = _core.FitOptions()  # the engine's; nothing here repeats them
 
 
 class RowValues:
-    """What rows have beside X, y and their group: weights, numbers of trials, offsets."""
+    """What rows have beside X, y and their group: weights, numbers of trials, offsets, folds."""
 
-    def __init__(self, X: Array, sample_weight: Any, trials: Any, offset: Any) -> None:
+    def __init__(self, X: Array, sample_weight: Any, trials: Any, offset: Any, folds: Any = None) -> None:
         self.weight = None if sample_weight is None else _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.trials = None if trials is None else self._numbers(trials, "trials", X)
         self.offset = None if offset is None else self._numbers(offset, "offset", X)
-        self.names = {"row_weight": name_of(sample_weight, "sample_weight"), "trials": name_of(trials, "trials"),
+        self.folds = None if folds is None else np.asarray(folds)
+        if self.folds is not None and len(self.folds) != len(X):
+            raise ValueError(f"X has {len(X)} rows, but folds has the shape {self.folds.shape}")
+        self.names = {"folds": name_of(folds, "folds"), "row_weight": name_of(sample_weight, "sample_weight"), "trials": name_of(trials, "trials"),
                       "offset": name_of(offset, "offset")}
 
     @staticmethod
@@ -42,7 +45,7 @@ class RowValues:
         return numbers
 
     def take(self, rows: Array) -> None:
-        for name in ("weight", "trials", "offset"):
+        for name in ("weight", "trials", "offset", "folds"):
             values = getattr(self, name)
             if values is not None:
                 setattr(self, name, values[rows])
@@ -128,14 +131,15 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         """What the engine learns, and the names of classes that are texts."""
         return np.asarray(y, dtype=np.float64), []
 
-    def _fit_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, trials: Any, offset: Any, **checks: Any) -> None:
+    def _fit_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, trials: Any, offset: Any, folds: Any,
+                  **checks: Any) -> None:
         """All of fit: X as it came, its groups, and what rows have beside them."""
         X, groups = split_groups(X, self.group_column, groups)
         options = self._options(y, groups)
         X, y = self._check_rows(X, y=y, ensure_min_samples=2, **checks)
         if self._task == "classify":
             check_classification_targets(y)
-        values = RowValues(X, sample_weight, trials, offset)
+        values = RowValues(X, sample_weight, trials, offset, folds)
         self.__dict__.pop("_rows", None)
         groups = None if groups is None else np.asarray(groups)
         if values.weight is not None:
@@ -166,7 +170,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{c}" for c in range(X.shape[1])] if names is None else list(map(str, names))
         options.common = [self._common_name(c, columns) for c in self.common]
-        beside: dict[str, Array] = {}
+        beside: dict[str, Any] = {}
         if values is not None:
             beside = {key: found for key, found in (
                 ("row_weight", values.weight), ("trials", values.trials), ("offset", values.offset)) if found is not None}
@@ -176,6 +180,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
                 beside["offset"] = self._engine_offset(values.offset)
                 if values.offset.ndim == 2:
                     options.offset = ",".join(f"offset_{k}" for k in range(values.offset.shape[1]))
+            if values.folds is not None:
+                options.folds = values.names["folds"]
+                beside["folds"], _ = group_codes(values.folds, len(X), "folds")
         self.grouped_ = groups is not None
         self._learnt(_core.fit_arrays(X, columns, numbers, labels, codes, options, **beside), columns, label_of)
 
@@ -193,6 +200,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learnt(self, result: _core.FitResult, columns: list[str], label_of: dict[str, Any]) -> None:
         self.gains_ = gains_table(result)
+        self.scores_ = scores_table(result)
         self.notes_ = result.notes
         self._take(result.model, columns)
         self.groups_ = np.array([label_of[name] for name in self.model_.agents])
@@ -325,7 +333,7 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
     Attributes
     ----------
     groups_, coef_ (groups x columns), intercept_, coef_se_, central_coef_, central_intercept_, central_coef_se_, gains_
-    (a table, a row per group), affinity_ (how near each group is to the centre, 0 to 1), notes_, model_.
+    (a table, a row per group), scores_ (a table, a row per model, over all held-out rows), affinity_ (how near each group is to the centre, 0 to 1), notes_, model_.
 
     Examples
     --------
@@ -345,10 +353,12 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
     _task = "regress"
     _families: ClassVar[tuple[str, ...]] = ("gaussian", "t", "poisson", "negative-binomial", "gamma")
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> PersonalizedRegressor:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None, *,
+            folds: Any = None) -> PersonalizedRegressor:
         """Fits a model per group. A row of weight w counts as w rows. An offset is a number per row that is added to the
-        linear predictor, such as the prediction of another model."""
-        self._fit_rows(X, y, groups, sample_weight, None, offset, y_numeric=True)
+        linear predictor, such as the prediction of another model. folds: the fold of each row in the cross-validation,
+        2 to 50 of them; by default five, at random within groups."""
+        self._fit_rows(X, y, groups, sample_weight, None, offset, folds, y_numeric=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> PersonalizedRegressor:
@@ -412,13 +422,13 @@ class PersonalizedGLM(PersonalizedRegressor):
                          offset_scale=offset_scale, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
-            trials: Any = None) -> PersonalizedGLM:
+            trials: Any = None, *, folds: Any = None) -> PersonalizedGLM:
         """Fits a model per group; trials: of family="binomial", whose y counts successes."""
         if (self.family == "binomial") != (trials is not None):
             raise ValueError("family='binomial' of PersonalizedGLM counts successes and needs trials=; "
                              "PersonalizedClassifier is for a yes or no" if trials is None else
                              f"trials= needs family='binomial', and family={self.family!r}")
-        self._fit_rows(X, y, groups, sample_weight, trials, offset, y_numeric=True)
+        self._fit_rows(X, y, groups, sample_weight, trials, offset, folds, y_numeric=True)
         return self
 
 
@@ -473,10 +483,12 @@ class PersonalizedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore
         self._class_order = np.argsort(self.classes_)  # the engine's order may be another
         self.classes_ = self.classes_[self._class_order]
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> PersonalizedClassifier:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None, *,
+            folds: Any = None) -> PersonalizedClassifier:
         """Fits a model per group. A row of weight w counts as w rows. Offsets are on the scale of the linear predictor:
-        one per row for two classes or family="ordinal"; a column per class, in their order, for family="multinomial"."""
-        self._fit_rows(X, y, groups, sample_weight, None, offset)
+        one per row for two classes or family="ordinal"; a column per class, in their order, for family="multinomial".
+        folds: as the regressor's."""
+        self._fit_rows(X, y, groups, sample_weight, None, offset, folds)
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None, classes: Any = None) -> PersonalizedClassifier:

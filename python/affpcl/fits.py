@@ -20,6 +20,7 @@ from affpcl.tables import Table
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 Progress = Union[bool, Callable[[float], None], None]
+MODELS = ("given", "personalised", "alone", "pooled")
 TD_OPTIONS = ("gamma", "state", "next_state", "reward", "done")
 
 
@@ -29,13 +30,26 @@ def gains_table(result: _core.FitResult) -> Table:
     columns: dict[str, Any] = {name: [a[name] for a in agents] for name in ("agent", "rows", "given")}
     if result.scored:
         nan = float("nan")
-        for loss in ("given", "personalised", "alone", "pooled"):
-            columns[f"loss_{loss}"] = [a["score"][loss] for a in agents]
+        for model in MODELS:
+            columns[f"loss_{model}"] = [nan if a["score"][model] is None else a["score"][model] for a in agents]
+        for model in MODELS if agents and "brier" in agents[0] else ():
+            columns[f"brier_{model}"] = [nan if a["brier"][model] is None else a["brier"][model] for a in agents]
         for part, name in (("mean", "gain"), ("lo", "gain_lo"), ("hi", "gain_hi")):
             columns[name] = [nan if a["gain"][part] is None else a["gain"][part] for a in agents]
         for name in ("p", "verdict", "why"):
             columns[name] = [a[name] for a in agents]
     return Table(columns)
+
+
+def scores_table(result: _core.FitResult) -> Table:
+    """A row per model: its scores over all held-out rows (mse, log_loss, accuracy, auc, brier, ...); empty without them."""
+    score = json.loads(result.json())["score"]
+    if score is None:
+        return Table()
+    nan = float("nan")
+    measures = [name for name, of in score.items() if isinstance(of, dict) and set(of) == set(MODELS)]
+    return Table({"model": list(MODELS), **{
+        name: [nan if score[name][model] is None else score[name][model] for model in MODELS] for name in measures}})
 
 
 class Fit:
@@ -68,6 +82,11 @@ class Fit:
     def gains(self) -> Table:
         """A row per agent: losses on held-out rows, the gain over the independent model with its interval, the verdict."""
         return gains_table(self._result)
+
+    @functools.cached_property
+    def scores(self) -> Table:
+        """A row per model: its scores over all held-out rows; "given" is the chosen one, "alone" the independent one."""
+        return scores_table(self._result)
 
     def predict(self, data: Any) -> Table:
         """As affpcl.predict."""
@@ -132,6 +151,8 @@ def chosen_options(options: dict[str, Any], caller: str) -> _core.FitOptions:
     for name, value in options.items():
         if not hasattr(chosen, name):
             raise TypeError(f"{caller} has no option {name!r}")
+        if name == "test":
+            value = path_list(value)
         setattr(chosen, name, value)
     return chosen
 
@@ -164,7 +185,7 @@ def fit(data: Any, *, progress: Progress = None, **options: Any) -> Fit:
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
     row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, method, method_values (instead of --set),
-    channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
+    repeats, folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 
     >>> import affpcl

@@ -22,21 +22,21 @@ def name_of(column: Any, otherwise: str) -> str:
     return name if isinstance(name, str) and name else otherwise
 
 
-def group_codes(groups: Any, rows: int) -> tuple[_core.Groups, dict[str, Any]]:
+def group_codes(groups: Any, rows: int, what: str = "groups") -> tuple[_core.Groups, dict[str, Any]]:
     """The groups as the engine takes them, and what each name stands for."""
-    codes, label_of = number_groups(groups, rows)
+    codes, label_of = number_groups(groups, rows, what)
     return _core.Groups(codes, list(label_of)), label_of
 
 
-def number_groups(groups: Any, rows: int) -> tuple[Array, dict[str, Any]]:
+def number_groups(groups: Any, rows: int, what: str = "groups") -> tuple[Array, dict[str, Any]]:
     """Each row's group as a number: the place of its name among the names, which stand for labels."""
     if groups is None:
         return np.zeros(rows, dtype=np.int32), {NO_GROUPS: None}
     labels = np.asarray(groups)
     if labels.ndim != 1:
-        raise ValueError(f"groups has {labels.ndim} axes, not 1")
+        raise ValueError(f"{what} has {labels.ndim} axes, not 1")
     if len(labels) != rows:
-        raise ValueError(f"X has {rows} rows, but groups has {len(labels)}")
+        raise ValueError(f"X has {rows} rows, but {what} has {len(labels)}")
     if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.floor(labels)).all():
         labels = labels.astype(np.int64)  # codes that came in an array of numbers
     if labels.dtype.kind in "iubUS":
@@ -48,7 +48,7 @@ def number_groups(groups: Any, rows: int) -> tuple[Array, dict[str, Any]]:
     codes = np.empty(rows, dtype=np.int32)
     for row, label in enumerate(labels.tolist()):
         if label is None or label != label or label == "":
-            raise ValueError(f"groups[{row}] = {label!r} names no group")
+            raise ValueError(f"{what}[{row}] = {label!r} names no {what[:-1]}")
         name = str(label)
         codes[row] = code_of.setdefault(name, len(code_of))
         label_of.setdefault(name, label)

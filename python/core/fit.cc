@@ -89,11 +89,16 @@ FitResult with_progress(FitOptions options, nb::object progress, Work work) {
 FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, const Array& y,
                      const std::vector<std::string>& labels, const Groups& groups,
                      FitOptions options, const Maybe& row_weight, const Maybe& trials,
-                     const Maybe& offset, nb::object progress) {
+                     const Maybe& offset, const std::optional<Groups>& folds,
+                     nb::object progress) {
   Arrays arrays = arrays_of(X, columns, groups);
   if (row_weight) arrays.row_weight = column_of(*row_weight);
   if (trials) arrays.trials = column_of(*trials);
   add_offset(offset, arrays);
+  if (folds) {
+    arrays.fold_of.assign(folds->codes.data(), folds->codes.data() + folds->codes.shape(0));
+    arrays.folds = folds->names;
+  }
   ArrayTarget target{.values = column_of(y), .labels = labels};
   return with_progress(std::move(options), std::move(progress), [&](const FitOptions& o) {
     return fit(std::move(arrays), std::move(target), o);
@@ -289,6 +294,7 @@ void bind_options(nb::module_& m) {
   frame_option(c, "channels", &FrameOptions::channels);
   frame_option(c, "common", &FrameOptions::common);
   frame_option(c, "beside", &FrameOptions::beside);
+  frame_option(c, "test", &FrameOptions::test);
 }
 
 // Means or deviations of all numbers that the columns became.
@@ -443,7 +449,8 @@ void bind_fit(nb::module_& m) {
   m.def("fit_arrays", &fit_arrays, nb::arg("X"), nb::arg("columns"), nb::arg("y"),
         nb::arg("labels"), nb::arg("groups"), nb::arg("options"),
         nb::arg("row_weight") = nb::none(), nb::arg("trials") = nb::none(),
-        nb::arg("offset") = nb::none(), nb::arg("progress") = nb::none(),
+        nb::arg("offset") = nb::none(), nb::arg("folds") = nb::none(),
+        nb::arg("progress") = nb::none(),
         "Fits arrays; with labels y holds codes into them. The options name target and agent.");
   m.def("fit_files", &fit_files, nb::arg("options"), nb::arg("progress") = nb::none(),
         "Fits the files that the options name; progress(share) is called as the work goes on.");

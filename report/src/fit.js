@@ -20,6 +20,8 @@ function fitTiles(result) {
     list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `independent ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
     if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `independent ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
     if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `independent ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
+    if (score.auc) list.push([`AUC, ${on}`, number(score.auc.given, 3), `independent ${number(score.auc.alone, 3)}, pooled ${number(score.auc.pooled, 3)}`]);
+    if (score.brier) list.push([`Brier score, ${on}`, number(score.brier.given, 3), `independent ${number(score.brier.alone, 3)}, pooled ${number(score.brier.pooled, 3)}`]);
     list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost${Number.isFinite(result.expected_to_gain) ? `; an estimated ${number(result.expected_to_gain, 3)} gain` : ""}`]);
   } else {
     list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
@@ -76,6 +78,32 @@ function scoreFigure(result) {
   });
 }
 
+/** The reliability diagram of the chosen models. */
+function calibrationFigure(result) {
+  const { score, model } = result;
+  const data = score.calibration ?? [];
+  const of = model.classes.length === 2 ? `“${model.classes[1]}”` : "the most probable class";
+  return figure({
+    id: "calibration",
+    title: "Calibration of the chosen models",
+    draw: (width) => (data.length ? plot(width, "Observed frequency against predicted probability", {
+      height: Math.min(420, width), grid: true,
+      x: { label: `predicted probability of ${of}`, domain: [0, 1] }, y: { label: "observed frequency", domain: [0, 1] },
+      r: { range: [0, 12], domain: [0, Math.max(...data.map((b) => b.share))] },
+      marks: [
+        Plot.line([[0, 0], [1, 1]], { stroke: "currentColor", strokeOpacity: 0.5 }),
+        Plot.line(data, { x: "predicted", y: "observed", stroke: OUTCOMES.range[0] }),
+        Plot.dot(data, { x: "predicted", y: "observed", r: "share", fill: OUTCOMES.range[0], fillOpacity: 0.75 }),
+        Plot.tip(data, Plot.pointer({ x: "predicted", y: "observed",
+          title: (b) => `predicted ${number(b.predicted, 3)}\nobserved ${number(b.observed, 3)}\n${number(100 * b.share, 3)} % of rows` })),
+      ],
+    }) : null),
+    table: () => ({ columns: ["predicted", "observed", "share"], rows: data.map((b) => [b.predicted, b.observed, b.share]) }),
+    note: () => `${isStream(result) ? "Rows before they were learnt from" : "Held-out rows"} by predicted probability, in ten bins. On the line, probabilities are frequencies; calibration error ${number(score.calibration_error.given, 3)}, ` +
+      `of the independent models ${number(score.calibration_error.alone, 3)}.`,
+  });
+}
+
 function givenTable(result) {
   const kinds = ["personalised", "alone", "pooled"];
   const found = kinds.map((kind) => [kind, result.agents.filter((a) => a.given === kind).length]).filter(([, n]) => n > 0);
@@ -103,8 +131,9 @@ export function fitPage(result) {
     opening({ eyebrow, title, headline: result.headline }),
     result.notes?.length ? h("p", { class: "note" }, `Notes: ${result.notes.join("; ")}.`) : null,
     fitTiles(result),
-    h("section", {}, h("h2", {}, "Who gained"), 
-      figures.length ? [figures[0].node, h("div", { class: "pair" }, figures[1].node, distances)] : [], givenTable(result)),
+    h("section", {}, h("h2", {}, "Who gained"),
+      figures.length ? [figures[0].node, h("div", { class: "pair" }, figures[1].node, distances)] : [],
+      score?.calibration?.length ? calibrationFigure(result).node : [], givenTable(result)),
     coefficients ? h("section", {}, h("h2", {}, "What was learnt"), coefficients, matrix) : null,
     provenance(result), closing(),
   ].filter(Boolean);

@@ -372,7 +372,9 @@ cases["exact, outcomes"] = async () => {
 };
 
 cases.namedAgents = async () => {
-  const opened = await fitted("namedAgents", make.namedAgents());
+  const opened = await fitted("namedAgents", make.namedAgents(), [...FIT, "calibration"]);
+  const text = await opened.page.textContent("main");
+  for (const name of ["AUC", "Brier score"]) check(`namedAgents: the ${name} is shown`, text.includes(`${name}, held-out rows`));
   const cells = await opened.page.$$eval(".card td", (list) => list.map((td) => td.textContent));
   check("namedAgents: as they are", cells.includes(HOSTILE));
   check("namedAgents: no script of theirs", (await opened.page.$$eval("script", (list) => list.length)) === 2);
