@@ -114,3 +114,41 @@ def test_the_gradient_of_the_page_is_that_of_its_value():
             E[j, k] = step
             slope = (value(xc, L + E) - value(xc, L - E)) / (2 * step)
             assert slope == pytest.approx(2 * (found.dD @ L)[j, k], abs=1e-6)
+
+
+def test_the_bound_of_a_multinomial_model(affpcl):
+    """The program's value is the page's bound at its estimates, but for the last 1e-4 of each of 10 agents."""
+    rng = np.random.default_rng(4)
+    B, Z, y, lines = page.class_basis(3), [], [], ["agent,a,y"]
+    for i in range(10):
+        z = np.column_stack([np.ones(12), rng.normal(size=12)])
+        x = np.array([0.3, -0.5, 0.8, 0.4]).reshape(2, 2) + rng.normal(size=(2, 2)) * [0.9, 0.5]
+        p = np.exp(z @ (B @ x).T)
+        Z.append(z)
+        y.append([rng.choice(3, p=row / row.sum()) for row in p])
+        lines += [f"{i},{float(r[1])!r},{'abc'[k]}" for r, k in zip(z, y[-1])]
+    affpcl.write("three.csv", "\n".join(lines) + "\n")
+    affpcl.succeed("fit", "three.csv", "--target", "y", "--out", "three", "--quiet", "--no-score")
+    model = affpcl.read_json("three/model.json")
+    order = [model["classes"].index(c) for c in "abc"]
+    assert order == [0, 1, 2]
+    assert {c["spread"] for c in model["channels"]} <= {"scalar", "diagonal"}
+    every = np.vstack(Z)[:, 1]
+    Z = [np.column_stack([z[:, 0], (z[:, 1] - every.mean()) / every.std()]) for z in Z]
+    logits = np.array([c["centre"]["x"] for c in model["channels"]])     # [class][coefficient]
+    assert np.abs(logits.sum(0)).max() < 1e-9
+    D = np.array(model["channels"][0]["D"]) / (1 - 1 / 3)                # a class's row of B has this squared length
+    L = np.diag(np.sqrt(np.tile(D, 2)))
+    value = sum(page.bound(B, z, k, (B.T @ logits).ravel(), L) for z, k in zip(Z, y))
+    assert value - 10 * 1e-3 < model["family"]["log_likelihood"] < value + 1e-6
+
+
+def test_the_bound_of_the_page_is_below_the_integral():
+    """Two classes, one random effect: against a fine grid."""
+    rng = np.random.default_rng(2)
+    B, z, y, sd = page.class_basis(2), np.ones((9, 1)), rng.integers(0, 2, 9), 1.5
+    at = np.linspace(-9, 9, 4001)
+    log = np.array([sum((B[k] * sd * v).sum() - np.log(np.exp(B @ [sd * v]).sum()) for k in y) - v * v / 2 for v in at])
+    truth = np.log(np.exp(log).sum() * (at[1] - at[0]) / np.sqrt(2 * np.pi))
+    found = page.bound(B, z, y, np.zeros(1), np.array([[sd]]))
+    assert truth - 0.05 < found < truth
