@@ -87,13 +87,21 @@ void count_traffic(Processes& processes, FitResult& result) {
   });
 }
 
+// A multinomial model has matrices of that many rows.
+bool takes_long(const Frame& frame) {
+  const Encoding& e = frame.encoding;
+  const bool multinomial = e.family == Family::kMultinomial;
+  return frame.all_rows > FitOptions::kManyRows ||
+         (multinomial && (e.classes.size() - 1) * frame.d > FitOptions::kManyCoefficients);
+}
+
 // Solves, and judges what the solver chose and scored.
 FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   const TestRows tests(options.frame, team, frame);
   const int repeats = frame.held_out.how != Holdout::kDealt      ? 1
                       : options.repeats > 0                     ? options.repeats
-                      : frame.all_rows <= FitOptions::kManyRows ? FitOptions::kRepeats
+                      : !takes_long(frame)  ? FitOptions::kRepeats
                                                                 : 1;
   Fitted fitted = solver.solve(frame, {.team = team,
                                        .seed = options.frame.seed,

@@ -54,7 +54,7 @@ const Params<FitOptions>& FitOptions::params() {
          "score the models on held-out rows and stack them; without, all models are personalised"},
         {"repeats", &FitOptions::repeats,
          "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
-         "20,000 rows, else 1",
+         "20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)",
          between(0, kMostRepeats)},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",

@@ -24,9 +24,11 @@ struct FitOptions {
   std::function<void(double)> progress = {};
   // False: personalised models only, without cross-validation; a stream scores itself as it learns.
   bool score = true;
-  int repeats = 0;  // of the cross-validation; 0: kRepeats up to kManyRows rows, else 1
+  // Of the cross-validation; 0: kRepeats up to kManyRows rows, and of a multinomial model up to
+  // kManyCoefficients, else 1.
+  int repeats = 0;
   static constexpr int kRepeats = 5;
-  static constexpr std::size_t kManyRows = 20000;
+  static constexpr std::size_t kManyRows = 20000, kManyCoefficients = 60;
 
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "affpcl/base/error.h"
 #include "affpcl/mixed/penalised.h"
 #include "affpcl/table/agent_sum.h"
 
@@ -18,7 +19,8 @@ constexpr double kBoundTolerance = 1e-2;  // of a step's promise: the bound itse
 constexpr double kBoundEnough = 1e-3;     // its last digits say nothing of the evidence
 constexpr double kBoundGain = 1e-4;       // of an agent's last step, or this share of its largest:
 constexpr double kBoundShare = 0.05;      // the next round goes on from there
-constexpr double kMostGap = 0.03;         // between Laplace's value and the bound, of the bound
+// Of Laplace's value above and below the bound, as shares of it.
+constexpr double kMostAbove = 0.03, kMostBelow = 0.002;
 
 Likelihood likelihood_of(const Frame& frame) {
   return {frame.encoding.family, frame.encoding.classes.size()};
@@ -47,7 +49,7 @@ struct Everything {
   Likelihood likelihood;
   GlmmLearnt learnt;
   Penalised pooled;
-  bool laplace_failed = false;
+  double laplace_error = 0;  // where it is far off
   std::span<const double> psi() const { return learnt.best.point.psi; }
 };
 
@@ -280,10 +282,11 @@ class GlmmFit final : public FoldFit {
           "the random-effects covariance is singular: at least one effect does not vary between "
           "agents");
     }
-    if (all_.laplace_failed)
-      notes.push_back(
-          "columns nearly separate the classes of single agents, where Laplace's approximation fails: "
-          "the random effects are fitted by a Gaussian variational bound");
+    if (all_.laplace_error != 0)
+      notes.push_back(fmt::format(
+          "Laplace's approximation of the log-likelihood is {:.3g} {} a lower bound of it, which random "
+          "effects are therefore fitted by (`approximation laplace` keeps the former)",
+          std::abs(all_.laplace_error), all_.laplace_error > 0 ? "above" : "below"));
     if (!best.converged)
       notes.push_back(fmt::format("the fit did not converge in {} rounds", best.rounds));
     if (best.D.rows() == 1)
@@ -343,20 +346,23 @@ Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
 
 namespace {
 
-// Where an agent's rows are nearly separated, Laplace's approximation grows without end as its random
-// effects do. Then it is far above the bound, which elsewhere is close below it.
-bool laplace_fails(const Everything& all, GlmmEvidence::Options options, Team& team) {
+// How far Laplace's value is above the bound, if that shows it to be far off; else 0. It is above where
+// columns nearly separate the classes of agents: there it hardly falls as the random effects grow. It
+// is below where agents have few rows.
+double laplace_error(const Everything& all, GlmmEvidence::Options options, Team& team) {
   const Glmm& best = all.learnt.best;
-  if (all.likelihood.family() != Family::kBinomial || best.D.rows() < 2) return false;
+  if (all.likelihood.family() != Family::kBinomial || best.D.rows() < 2) return 0;
   options.bound = true;
   const double bound = GlmmEvidence(all.rows, all.likelihood, options, team)(best.point, false).value;
-  return best.log_likelihood - bound > 1 + kMostGap * std::abs(bound);
+  const double error = best.log_likelihood - bound;
+  const double allowed = 1 + (error > 0 ? kMostAbove : kMostBelow) * std::abs(bound);
+  return std::abs(error) > allowed ? error : 0;
 }
 
 }  // namespace
 
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
-  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, false};
+  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, 0};
   GlmmOptions o;
   choose_forms(options_.covariance, o);
   for (std::size_t j = 0; j < frame.d; ++j)
@@ -370,10 +376,19 @@ std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team
     o.tolerance = bound ? kBoundTolerance : without == kAllRows ? o.tolerance : options_.fold_tolerance;
     all.learnt = fit_glmm(all.rows, all.likelihood, o, team);
   };
-  learn_by(bound_ || frame.encoding.family == Family::kMultinomial);
+  const Family family = frame.encoding.family;
+  const Approximation choice = options_.approximation;
+  const bool classes = family == Family::kBinomial || family == Family::kMultinomial;
+  if (choice == Approximation::kVariational && !classes)
+    throw BadInput(fmt::format("`approximation variational` belongs to binomial and multinomial targets, "
+                               "and the family is {}",
+                               to_text(family)));
+  learn_by(bound_ || choice == Approximation::kVariational ||
+           (choice == Approximation::kAuto && family == Family::kMultinomial));
   if (without == kAllRows) {
-    all.laplace_failed = !o.evidence.bound && laplace_fails(all, o.evidence, team);
-    if (all.laplace_failed) learn_by(true);
+    if (choice == Approximation::kAuto && !o.evidence.bound)
+      all.laplace_error = laplace_error(all, o.evidence, team);
+    if (all.laplace_error != 0) learn_by(true);
     found_ = all.learnt.best;
     bound_ = o.evidence.bound;
   }

@@ -11,6 +11,7 @@
 namespace affpcl {
 
 struct GlmmSolverOptions {
+  Approximation approximation = Approximation::kAuto;
   double fold_tolerance = 1e-3;  // of the folds, which start from all rows
   CovarianceChoice covariance = CovarianceChoice::kAverage;  // that is, the smallest BIC
 };

@@ -16,7 +16,7 @@ namespace affpcl {
 class MixedSolver final : public FoldedSolver {
  public:
   explicit MixedSolver(const MixedOptions& options)
-      : options_(options), generalised_({.covariance = options.covariance}) {}
+      : options_(options), generalised_({.approximation = options.approximation, .covariance = options.covariance}) {}
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) override;
 
  private:

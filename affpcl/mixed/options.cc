@@ -8,6 +8,9 @@ const Params<MixedOptions>& MixedOptions::params() {
        "form of the random-effects covariance; average: all three, weighted by their evidence"},
       {"plain", &MixedOptions::plain,
        "the same noise variance for all agents and none outlying, instead of an average over both"},
+      {"approximation", &MixedOptions::approximation,
+       "binomial and multinomial: laplace, as lme4 and GPBoost have it; variational: a lower bound of "
+       "the likelihood; auto: laplace for two classes unless the bound shows it to be far off"},
   };
   return kParams;
 }

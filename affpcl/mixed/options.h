@@ -29,6 +29,13 @@ struct EnumNames<CovarianceChoice> {
   static constexpr std::array<std::string_view, 4> all = {"average", "scalar", "diagonal", "full"};
 };
 
+// How the random effects of classes are integrated out (glmm_evidence.h).
+enum class Approximation { kAuto, kLaplace, kVariational };
+template <>
+struct EnumNames<Approximation> {
+  static constexpr std::array<std::string_view, 3> all = {"auto", "laplace", "variational"};
+};
+
 // The forms that options, of either kind of model, then compare.
 template <class Options>
 void choose_forms(CovarianceChoice choice, Options& options) {
@@ -41,6 +48,7 @@ void choose_forms(CovarianceChoice choice, Options& options) {
 struct MixedOptions {
   CovarianceChoice covariance = CovarianceChoice::kAverage;
   bool plain = false;
+  Approximation approximation = Approximation::kAuto;
   DecompositionOptions decomposition = {};  // all rows; its start is not used
   double fold_tolerance = 1e-3;             // evidence_tolerance of the folds, which start from it
 

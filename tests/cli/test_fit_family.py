@@ -241,6 +241,8 @@ def test_agents_of_one_class_keep_the_personalised_model(tables):
     (("--target", "kind", "--family", "multinomial", "--offset", "x"), "needs 3, one for each class in the order a, b, c"),
     (("--target", "count", "--family", "poisson", "--offset", "x,z"), "--offset names 2 columns, and --family poisson needs one"),
     (("--target", "answer", "--solver", "stream", "--family", "binomial"), "belong to --solver exact"),
+    (("--target", "answer", "--solver", "stream", "--approximation", "laplace"), "belong to --solver exact"),
+    (("--target", "count", "--family", "poisson", "--approximation", "variational"), "and the family is poisson"),
 ])
 def test_what_cannot_be_is_refused(tables, options, sentence):
     tables.refuse("fit", "family.csv", *options, says=[sentence])
@@ -343,7 +345,7 @@ def test_separated_classes_keep_honest_probabilities(affpcl, classes):
     affpcl.write("test.csv", "\n".join(line for k, line in enumerate(lines) if k % 2 == 0) + "\n")
     result = affpcl.succeed("fit", "train.csv", "--target", "kind", "--out", "model", "--no-score")
     if classes == 2:
-        assert "Laplace's approximation fails" in result.stdout
+        assert "Laplace's approximation of the log-likelihood is" in result.stdout
     affpcl.succeed("predict", "model", "test.csv", "--out", "p.csv")
     rows = [line.split(",") for line in affpcl.read("p.csv").splitlines()]
     at = {name.removeprefix("probability_"): k for k, name in enumerate(rows[0]) if name.startswith("probability_")}
