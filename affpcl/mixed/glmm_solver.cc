@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kPoints = 25;              // of quadrature, where there is one random effect
 constexpr int kPredictionPoints = 15;
-constexpr double kBoundTolerance = 1e-2;  // of a step's promise: the bound itself is further off
-constexpr double kBoundEnough = 1e-3;     // its last digits say nothing of the evidence
-constexpr double kBoundGain = 1e-4;       // of an agent's last step, or this share of its largest:
-constexpr double kBoundShare = 0.05;      // the next round goes on from there
+// The search for the bound of a large model ends early: its last digits say nothing of the evidence.
+constexpr std::size_t kLarge = 60;        // coefficients
+constexpr double kTolerance = 1e-2, kEnough = 1e-3;
+constexpr double kBoundGain = 1e-4, kBoundShare = 0.05;
 // Of Laplace's value above and below the bound, as shares of it.
 constexpr double kMostAbove = 0.03, kMostBelow = 0.002;
 
@@ -368,12 +368,14 @@ std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team
   for (std::size_t j = 0; j < frame.d; ++j)
     if (!frame.encoding.is_common(j)) o.evidence.random.push_back(j);
   o.evidence.quadrature = kPoints;
-  o.evidence.bound_gain = kBoundGain, o.evidence.bound_share = kBoundShare;
   if (without != kAllRows) o.start = &found_;
+  const double tolerance = without == kAllRows ? o.tolerance : options_.fold_tolerance;
+  const bool large = all.likelihood.predictors() * frame.d > kLarge;
+  if (large) o.evidence.bound_gain = kBoundGain, o.evidence.bound_share = kBoundShare;
   const auto learn_by = [&](bool bound) {
     o.evidence.bound = bound;
-    o.enough = bound ? kBoundEnough : 0;
-    o.tolerance = bound ? kBoundTolerance : without == kAllRows ? o.tolerance : options_.fold_tolerance;
+    o.enough = bound && large ? kEnough : 0;
+    o.tolerance = bound ? std::max(large ? kTolerance : 1e-6, tolerance) : tolerance;
     all.learnt = fit_glmm(all.rows, all.likelihood, o, team);
   };
   const Family family = frame.encoding.family;

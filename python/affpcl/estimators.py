@@ -433,11 +433,11 @@ class PersonalizedGLM(PersonalizedRegressor):
 
 
 class PersonalizedClassifier(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]
-    """One classification per group: a binomial mixed model of two classes; of more, the classes' indicators are regressed,
-    and probabilities made of them, unless family="multinomial" (or "ordinal").
+    """One classification per group: a binomial mixed model of two classes, a multinomial one of more (above 300 coefficients
+    least squares on class indicators, unless family="multinomial").
 
-    Parameters and attributes are PersonalizedRegressor's; with more than two classes coef_ is groups x predictors x
-    columns.
+    Parameters and attributes are PersonalizedRegressor's; with more than two classes coef_ is groups x classes x columns, of
+    logits that sum to 0.
 
     Examples
     --------

@@ -62,10 +62,10 @@ def with_affpcl(program, folder, family, offset):
 def with_gpboost(train, test, columns):
     import gpboost
     X, Xt = train[columns].to_numpy(), test[columns].to_numpy()
-    model = gpboost.GPModel(group_data=train["agent"].astype(str), group_rand_coef_data=X,
+    model = gpboost.GPModel(group_data=train["agent"].to_numpy(object).astype(str), group_rand_coef_data=X,
                             ind_effect_group_rand_coef=[1] * len(columns), likelihood="bernoulli_logit", num_parallel_threads=1)
     model.fit(y=train["y"].to_numpy(float), X=np.column_stack([np.ones(len(X)), X]))
-    return model.predict(group_data_pred=test["agent"].astype(str), group_rand_coef_data_pred=Xt,
+    return model.predict(group_data_pred=test["agent"].to_numpy(object).astype(str), group_rand_coef_data_pred=Xt,
                          X_pred=np.column_stack([np.ones(len(Xt)), Xt]), predict_response=True)["mu"]
 
 
