@@ -126,18 +126,20 @@ double Likelihood::expect(const RowBlock& rows, const double* eta, const double*
   if (family_ == Family::kMultinomial) return multinomial_bound(rows, basis_, eta, V, g, w);
   static const GaussHermite kRule(kPoints);
   const std::size_t n = rows.count;
-  Vector at(n), slope(n), weight(n);
+  Vector at(n), slopes(n);
   double value = 0;
-  std::fill(g, g + n, 0.0), std::fill(w, w + n, 0.0);
+  curve(rows, {}, eta, slopes.data(), w);  // where there is no variance
+  std::fill(g, g + n, 0.0);
+  for (std::size_t r = 0; r < n; ++r)
+    if (V[r] > kNoVariance) w[r] = 0;
   for (std::size_t k = 0; k < kRule.nodes.size(); ++k) {
     const double share = kRule.weights[k] / std::sqrt(std::numbers::pi);
     for (std::size_t r = 0; r < n; ++r) at[r] = eta[r] + std::sqrt(2 * V[r]) * kRule.nodes[k];
-    value += share * curve(rows, {}, at.data(), slope.data(), weight.data());
+    value += share * slope(rows, {}, at.data(), slopes.data());
     for (std::size_t r = 0; r < n; ++r) {
-      g[r] += share * slope[r];
+      g[r] += share * slopes[r];
       // The slope in V of this very sum, not of the integral.
-      w[r] += V[r] > kNoVariance ? -share * slope[r] * kRule.nodes[k] / std::sqrt(V[r] / 2)
-                                 : share * weight[r];
+      if (V[r] > kNoVariance) w[r] -= share * slopes[r] * kRule.nodes[k] / std::sqrt(V[r] / 2);
     }
   }
   return value;

@@ -353,6 +353,7 @@ double laplace_error(const Everything& all, GlmmEvidence::Options options, Team&
   const Glmm& best = all.learnt.best;
   if (all.likelihood.family() != Family::kBinomial || best.D.rows() < 2) return 0;
   options.bound = true;
+  options.bound_gain = 1e-3, options.bound_share = 0.1;  // a bound all the same
   const double bound = GlmmEvidence(all.rows, all.likelihood, options, team)(best.point, false).value;
   const double error = best.log_likelihood - bound;
   const double allowed = 1 + (error > 0 ? kMostAbove : kMostBelow) * std::abs(bound);
