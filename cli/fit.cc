@@ -159,7 +159,7 @@ struct FitVerb {
   FitOptions fit;
   TableQuestions table;
   std::string out, solver = "exact", offset_scale = "link", covariance = "average",
-              approximation = "auto";
+              approximation = "auto", estimate = "auto";
   std::vector<std::string> values;
   TdLog::Config td;
   std::int64_t seed = 1;
@@ -193,6 +193,7 @@ void add_param(Verb& verb, std::string_view name, Target to, const std::string& 
 void add_solver(Verb& verb, FitVerb& o) {
   add_param(verb, "solver", &o.solver, "exact|stream");
   add_param(verb, "covariance", &o.covariance, "average|scalar|diagonal|full");
+  add_param(verb, "estimate", &o.estimate, "auto|ml|reml");
   add_param(verb, "approximation", &o.approximation, "auto|laplace|variational");
   add_param(verb, "plain", &o.fit.mixed.plain, "");
   add_param(verb, "method", &o.fit.stream.method, "METHOD");
@@ -269,9 +270,11 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
     throw BadInput("--method and --set belong to --solver stream");
   if (in_one_pass && o.no_score)
     throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
-  if (in_one_pass && (verb.given("--covariance") || verb.given("--approximation") || options.mixed.plain))
-    throw BadInput("--covariance, --approximation and --plain belong to --solver exact");
+  if (in_one_pass && (verb.given("--covariance") || verb.given("--estimate") ||
+                      verb.given("--approximation") || options.mixed.plain))
+    throw BadInput("--covariance, --estimate, --approximation and --plain belong to --solver exact");
   options.mixed.covariance = value_of<CovarianceChoice>(o.covariance, "covariance");
+  options.mixed.estimate = value_of<EstimateChoice>(o.estimate, "estimate");
   options.mixed.approximation = value_of<Approximation>(o.approximation, "approximation");
   options.stream.method_values = method_values(o.values);
   options.score = !o.no_score;

@@ -92,12 +92,21 @@ double half_width(const Model& m, const ChannelModel& channel, std::size_t j, do
   return std::isnan(df) ? df : student_quantile((1 + level) / 2, df) * channel.centre.se[j];
 }
 
+// A log-likelihood with AIC and BIC. Older files of a second factor do not count parameters.
+std::string likelihood(const Model& m, double log_likelihood, std::size_t parameters) {
+  std::string text = fmt::format("{}log-likelihood {:.4f}", m.restricted ? "restricted " : "",
+                                 log_likelihood);
+  if (parameters == 0) return text;
+  const auto k = static_cast<double>(parameters);
+  return text + fmt::format(", AIC {:.2f}, BIC {:.2f} ({} parameters)", 2 * k - 2 * log_likelihood,
+                            k * std::log(static_cast<double>(m.rows)) - 2 * log_likelihood,
+                            parameters);
+}
+
 // What a generalised model says of its fit.
 void print_family(const Model& m) {
-  const auto k = static_cast<double>(m.parameters);
-  fmt::print("family {}: log-likelihood {:.4f}, AIC {:.2f}, BIC {:.2f} ({} parameters){}{}\n",
-             to_text(m.encoding.family), m.log_likelihood, 2 * k - 2 * m.log_likelihood,
-             k * std::log(static_cast<double>(m.rows)) - 2 * m.log_likelihood, m.parameters,
+  fmt::print("family {}: {}{}{}\n", to_text(m.encoding.family),
+             likelihood(m, m.log_likelihood, m.parameters),
              m.channels[0].singular ? "; singular: a random effect does not vary" : "",
              m.channels[0].converged ? "" : "; did not converge");
 }
@@ -107,9 +116,10 @@ void print_levels(const Model& m) {
   constexpr std::size_t kShown = 6;
   const Encoding& e = m.encoding;
   const LevelModel& levels = m.levels;
-  fmt::print("{} '{}': {} levels, standard deviation {}; restricted log-likelihood {:.4f}{}\n",
+  fmt::print("{} '{}': {} levels, standard deviation {}; {}{}\n",
              e.within.empty() ? "crossed with" : "agents within", e.level_column(),
-             levels.names.size(), number(std::sqrt(levels.variance)), m.log_likelihood,
+             levels.names.size(), number(std::sqrt(levels.variance)),
+             likelihood(m, m.log_likelihood, m.parameters),
              m.channels[0].singular ? "; singular: a random effect does not vary" : "");
   std::vector<std::size_t> order(levels.names.size());
   std::iota(order.begin(), order.end(), 0);
@@ -148,7 +158,11 @@ void print_model(const Model& m, const AgentModel* only, double level) {
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
       fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
                  channel.tried[t].bic);
-    fmt::print("{}\n  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}", channel.tried.empty() ? "" : ")",
+    fmt::print("{}\n", channel.tried.empty() ? "" : ")");
+    if (channel.parameters > 0)
+      fmt::print("  with one noise variance and no outlying agents: {}\n",
+                 likelihood(m, channel.log_likelihood, channel.parameters));
+    fmt::print("  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}",
                "", width, "centre", "std. error", fmt::format("{:g} % interval", 100 * level), "df",
                "spread");
     if (only != nullptr) fmt::print(" {:>11} {:>11}", "agent", "std. error");
@@ -219,6 +233,10 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
                         {"centre_df", std::move(df)},
                         {"pooled_weight", channel.pooled_weight},
                         {"spread_sd", spread_of(channel)}});
+    if (channel.parameters > 0) {
+      channels.back()["log_likelihood"] = channel.log_likelihood;
+      channels.back()["parameters"] = channel.parameters;
+    }
   }
   for (const AgentModel& a : m.agents) {
     if (only != nullptr && &a != only) continue;
@@ -241,6 +259,7 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
               {"se", m.levels.se}};
   return {{"level", level},
           {"task", e.task()},
+          {"estimate", m.solver == SolverKind::kExact ? m.estimate() : ""},
           {"levels", std::move(levels)},
           {"target", e.target},
           {"classes", e.classes},

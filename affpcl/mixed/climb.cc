@@ -159,6 +159,7 @@ Decomposition decomposition_at(const Evidence& evidence, Covariance form, const 
   r.variance_cov.assign(m.d * m.d, 0.0);
   r.centre_cov = evidence.value().centre_cov.all();
   r.log_evidence = evidence.value().log_evidence;
+  r.numbers = numbers;
   r.bic = -2 * r.log_evidence + numbers * std::log(static_cast<double>(m.n));
   return r;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "affpcl/mixed/algebra-inl.h"
 #include "affpcl/mixed/climb.h"
@@ -31,9 +32,11 @@ Decomposition decompose_single(const Moments& m, double s2, const DecompositionO
   Decomposition r = climb_groups(m, one_group(m.d), {Vector(1), s2}, o, evidence);
   if (r.variances.D[0] != 0) {
     r.variances.D.assign(m.d * m.d, 0.0);
-    const Decomposition centre = decompose_known(m, r.variances, o.centre_precision, team);
+    const Decomposition centre =
+        decompose_known(m, r.variances, o.centre_precision, team, o.restricted);
     r.centre = centre.centre, r.centre_cov = centre.centre_cov;
     r.log_evidence = centre.log_evidence;
+    r.numbers = 0;
   }
   r.variance_cov.assign(m.d * m.d, 0.0);
   return r;
@@ -50,8 +53,8 @@ double evidence_needed(const Moments& m, const std::vector<Decomposition>& tried
 }  // namespace
 
 Decomposition decompose_known(const Moments& m, const Variances& variances, double centre_precision,
-                              Team& team) {
-  Evidence evidence(m, centre_precision, team);
+                              Team& team, bool restricted) {
+  Evidence evidence(m, centre_precision, team, restricted);
   const Matrix D = as_matrix(variances.D, m.d);
   const bool diagonal = is_diagonal(D);
   evidence(D, variances.s2, diagonal);
@@ -59,8 +62,15 @@ Decomposition decompose_known(const Moments& m, const Variances& variances, doub
                           variances.s2, 0, m);
 }
 
+double log_likelihood(double log_evidence, const std::vector<double>& centre,
+                      double centre_precision, bool restricted) {
+  if (!restricted) return log_evidence + centre_precision * squared_norm(centre) / 2;
+  return log_evidence + static_cast<double>(centre.size()) / 2 *
+                            std::log(2 * std::numbers::pi / centre_precision);
+}
+
 Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {
-  Evidence evidence(m, o.centre_precision, team);
+  Evidence evidence(m, o.centre_precision, team, o.restricted);
   const double y2 = evidence.yy() / std::max(1.0, evidence.rows());
   double s2 = o.start != nullptr ? o.start->s2 : std::max(kSmallestNoise, kNoiseShare * y2);
   Chosen chosen;

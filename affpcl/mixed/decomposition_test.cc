@@ -113,6 +113,76 @@ TEST(Decomposition, BalancedOneWayIsAnalysisOfVariance) {
     EXPECT_NEAR(agent_posterior(m, model, i).x[0], grand + share * (m.b[i] / r - grand), 1e-8);
 }
 
+TEST(Decomposition, BalancedOneWayByMaximumLikelihoodDividesByAllAgents) {
+  // As above, but the squares between agents are divided by n, not n - 1.
+  const World world{.agents = 5, .d = 1, .rows = 8, .sd = {0.8}};
+  const Moments m = world.moments();
+  const double r = 8, n = 5;
+  double grand = 0, within = 0, squares = 0;
+  for (std::size_t i = 0; i < m.n; ++i) grand += m.b[i] / r / n;
+  for (std::size_t i = 0; i < m.n; ++i) {
+    const double mean = m.b[i] / r;
+    within += (m.yy[i] - r * mean * mean) / (n * (r - 1));
+    squares += r * (mean - grand) * (mean - grand);
+  }
+  const double between = squares / n;
+  ASSERT_GT(between, within);
+  const auto team = serial_team();
+  DecompositionOptions o{.tolerance = 1e-11, .centre_precision = 0, .full = false};
+  const Variances reml = decompose(m, o, *team).best.variances;
+  o.restricted = false;
+  const Decomposition ml = decompose(m, o, *team).best;
+  EXPECT_NEAR(ml.variances.s2, within, 1e-8 * within);
+  EXPECT_NEAR(ml.variances.D[0], (between - within) / r, 1e-8 * between);
+  EXPECT_NEAR(ml.centre[0], grand, 1e-10);
+  EXPECT_NEAR(ml.log_evidence,
+              -(n * r * (std::log(2 * std::numbers::pi) + 1) + n * (r - 1) * std::log(within) +
+                n * std::log(between)) / 2,
+              1e-9);
+  // r D + s^2 of REML is larger by n / (n - 1).
+  EXPECT_NEAR((r * reml.D[0] + reml.s2) / (r * ml.variances.D[0] + ml.variances.s2), n / (n - 1),
+              1e-7);
+  EXPECT_LT(ml.variances.D[0], reml.D[0]);
+}
+
+TEST(Decomposition, TheSlopesOfTheLikelihoodAreItsDerivatives) {
+  const auto team = serial_team();
+  const double h = 1e-5, s2 = 0.8;
+  for (const bool few : {false, true})  // rows: agents are then of low rank
+    for (const bool diagonal : {true, false}) {
+      const std::size_t d = few ? 8 : 3;
+      const Moments m =
+          World{.d = d, .rows = few ? 4u : 20u, .sd = std::vector<double>(d, 0.5)}.moments();
+      Evidence evidence(m, 0.01, *team, false), reml(m, 0.01, *team);
+      Matrix D(d, d);
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t k = 0; k < d; ++k)
+          D(j, k) = j == k ? 0.5 + 0.1 * static_cast<double>(j) : diagonal ? 0 : 0.1;
+      const auto at = [&](std::size_t j, std::size_t k, double step, double noise) {
+        Matrix moved = D;
+        moved(j, k) += step;
+        if (j != k) moved(k, j) += step;
+        return evidence(moved, noise, diagonal).log_evidence;
+      };
+      reml(D, s2, diagonal);
+      evidence(D, s2, diagonal);
+      const EvidenceSlopes s = evidence.slopes(), restricted = reml.slopes();
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t k = 0; k <= j; ++k) {
+          if (j != k && diagonal) continue;
+          const double slope = (s.G(j, k) - s.T(j, k)) / (j == k ? 2 : 1);
+          EXPECT_NEAR(slope, (at(j, k, h, s2) - at(j, k, -h, s2)) / (2 * h), 1e-5) << j << k;
+        }
+      EXPECT_NEAR((s.ee - s.trace_P) / 2, (at(0, 0, 0, s2 + h) - at(0, 0, 0, s2 - h)) / (2 * h),
+                  1e-4);
+      // The average information is that of the restricted likelihood.
+      VarianceGroups one{std::vector<std::size_t>(d, 0), 1};
+      const Matrix ours = s.information(one).AI, theirs = restricted.information(one).AI;
+      for (std::size_t k = 0; k < 4; ++k)
+        EXPECT_NEAR(ours.all()[k], theirs.all()[k], 1e-9 * std::abs(theirs.all()[k]));
+    }
+}
+
 TEST(Decomposition, IdenticalAgentsHaveThePooledModel) {
   const Moments one = World{.agents = 1}.moments();
   Moments m(6, 3);

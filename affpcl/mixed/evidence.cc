@@ -217,7 +217,7 @@ void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space
   for (std::size_t j = 0; j < d; ++j) x[j] = value_.centre[j] + u[j];
   multiply(transposed(A_of(m_, i)), x, Ax);
   const double rss = std::max(0.0, m_.yy[m_.at(i)] - 2 * dot(b_of(m_, i), x) + dot(x, Ax));
-  rest[1] += centre_part(i, space);
+  if (restricted_) rest[1] += centre_part(i, space);  // else WHW stays 0
   if (diagonal_) {
     for (std::size_t j = 0; j < d; ++j) T(j, j) += t * (W(j, j) - WHW(j, j));
     for (std::size_t j = 0; j < d; ++j) rest[1] -= t * D_diagonal[j] * WHW(j, j);
@@ -241,9 +241,10 @@ void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space
   rest[2] += (rss / (s2_ * s2_) - (dot(g, u) - dot(u, Wu)) / s2_) / s2_;
 }
 
-Evidence::Evidence(const Moments& m, double centre_precision, Team& team)
+Evidence::Evidence(const Moments& m, double centre_precision, Team& team, bool restricted)
     : m_(m),
       precision_(centre_precision),
+      restricted_(restricted),
       team_(team),
       W_(m.held() * m.d * m.d),
       v_(m.held() * m.d),
@@ -289,8 +290,10 @@ const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool dia
   value_.centre = solver.solve(h);
   trace_AP_ = rest[2];
   double log_det = 0;
-  for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), kTiny));
-  if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
+  if (restricted_) {
+    for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), kTiny));
+    if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
+  }
   value_.log_evidence = -0.5 * (N_ * std::log(2 * std::numbers::pi) + rest[1] + log_det + rest[0] -
                                 dot(h, value_.centre));
   return value_;

@@ -43,7 +43,8 @@ struct EvidenceSlopes {
 
 class Evidence {
  public:
-  Evidence(const Moments& moments, double centre_precision, Team& team);
+  // Not restricted: the likelihood with x_c at its best value, less the prior of x_c (ML).
+  Evidence(const Moments& moments, double centre_precision, Team& team, bool restricted = true);
 
   // The log evidence, x_c and its covariance, all at one (D, s^2).
   struct Value {
@@ -90,6 +91,7 @@ class Evidence {
 
   const Moments& m_;
   double precision_;
+  bool restricted_;
   Team& team_;
   double N_ = 0, yy_ = 0;
   Vector column_squares_;

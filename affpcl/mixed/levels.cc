@@ -18,11 +18,13 @@ constexpr double kTiny = 1e-300;  // instead of the logarithm of 0
 }  // namespace
 
 LevelEvidence::LevelEvidence(const Moments& m, const LevelCells& cells,
-                             std::vector<std::size_t> random, double centre_precision, Team& team)
+                             std::vector<std::size_t> random, double centre_precision, Team& team,
+                             bool restricted)
     : m_(m),
       cells_(cells),
       random_(std::move(random)),
       precision_(centre_precision),
+      restricted_(restricted),
       team_(team),
       W_(m.held() * m.d * m.d),
       v_(m.held() * m.d),
@@ -133,8 +135,10 @@ void LevelEvidence::solve_levels(const double* sums) {
   symmetrise(centre_cov_);
   centre_ = solver.solve(h);
   double log_det = system_.log_determinant();
-  for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), kTiny));
-  if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
+  if (restricted_) {
+    for (double v : solver.diagonal()) log_det += std::log(std::max(std::abs(v), kTiny));
+    if (precision_ > 0) log_det -= static_cast<double>(d) * std::log(precision_);
+  }
   const double* const rest = sums + d * d + d;
   const double quadratic = rest[0] - tau2 * dot(B.row(d), solved.row(d)) - dot(h, centre_);
   value_ = -0.5 * (N_ * std::log(2 * std::numbers::pi) + rest[1] + log_det + quadratic);

@@ -37,11 +37,12 @@ struct LevelEffects {
   std::size_t groups = 0;
 };
 
-// The evidence as a function of the variances (x_c integrated out: REML).
+// The evidence as a function of the variances: x_c is integrated out (restricted: REML), or has its
+// best value (ML).
 class LevelEvidence {
  public:
   LevelEvidence(const Moments& moments, const LevelCells& cells, std::vector<std::size_t> random,
-                double centre_precision, Team& team);
+                double centre_precision, Team& team, bool restricted = true);
 
   double operator()(const LevelVariances& at);  // its logarithm
 
@@ -93,6 +94,7 @@ class LevelEvidence {
   const LevelCells& cells_;
   std::vector<std::size_t> random_;
   double precision_;
+  bool restricted_;
   Team& team_;
   double N_ = 0, yy_ = 0;
   Vector column_squares_;
@@ -117,7 +119,8 @@ struct LevelDecomposition {
   Covariance covariance = Covariance::kScalar;
   LevelVariances variances;
   double log_evidence = 0;
-  double bic = 0;  // -2 log evidence + (variances of effects that are not 0) log(agents)
+  double numbers = 0;  // variances of effects that are not 0
+  double bic = 0;      // -2 log evidence + numbers log(agents)
   bool converged = true;
 };
 

@@ -177,9 +177,8 @@ LevelDecomposition climb_levels(const LevelEffects& effects, const LevelVariance
   r.covariance = shared ? Covariance::kScalar : Covariance::kDiagonal;
   r.variances = climb.variances(point.theta);
   r.log_evidence = point.log_evidence;
-  double numbers = 0;
-  for (std::size_t k = 0; k <= effects.groups; ++k) numbers += point.theta[k] > 0;
-  r.bic = -2 * r.log_evidence + numbers * std::log(static_cast<double>(evidence.moments().n));
+  for (std::size_t k = 0; k <= effects.groups; ++k) r.numbers += point.theta[k] > 0;
+  r.bic = -2 * r.log_evidence + r.numbers * std::log(static_cast<double>(evidence.moments().n));
   return r;
 }
 

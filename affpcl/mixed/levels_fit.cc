@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "affpcl/mixed/decomposition.h"
 #include "affpcl/table/folds.h"
 
 namespace affpcl {
@@ -93,9 +93,10 @@ std::size_t LevelFit::system_size(const Frame& frame) {
 }
 
 LevelFit::LevelFit(const Frame& frame, const Moments& moments, int without,
-                   const LevelDecomposition* start, Team& team)
+                   const LevelDecomposition* start, bool restricted, Team& team)
     : random_(random_coefficients(frame)),
       agents_(frame.agents.size()),
+      restricted_(restricted),
       swapped_(levels_first(frame)),
       moments_(moments) {
   std::vector<std::size_t> agent_of;
@@ -108,7 +109,8 @@ LevelFit::LevelFit(const Frame& frame, const Moments& moments, int without,
     cells_ = cells_of(frame, rows, frame.levels.size(),
                       [&](std::size_t r) { return static_cast<std::size_t>(frame.level[r]); });
   }
-  evidence_.emplace(swapped_ ? by_level_ : moments_, cells_, random_, kCentrePrecision, team);
+  evidence_.emplace(swapped_ ? by_level_ : moments_, cells_, random_, kCentrePrecision, team,
+                    restricted);
   LevelOptions options;
   std::optional<LevelDecomposition> from;
   if (start != nullptr) from = turned(*start), options.evidence_tolerance = kFoldTolerance;
@@ -128,8 +130,7 @@ LevelDecomposition LevelFit::turned(LevelDecomposition found) const {
 }
 
 double LevelFit::log_likelihood() const {
-  return best().log_evidence + static_cast<double>(centre().size()) / 2 *
-                                   std::log(2 * std::numbers::pi / kCentrePrecision);
+  return affpcl::log_likelihood(best().log_evidence, centre(), kCentrePrecision, restricted_);
 }
 
 LevelFit::Agent LevelFit::agent(std::size_t i) const {

@@ -14,7 +14,7 @@ class LevelFit {
  public:
   // start: what all rows found; nullptr: these are all rows.
   LevelFit(const Frame& frame, const Moments& moments, int without,
-           const LevelDecomposition* start, Team& team);
+           const LevelDecomposition* start, bool restricted, Team& team);
 
   // Of a crossed factor: the levels in the dense system.
   static std::size_t system_size(const Frame& frame);
@@ -24,8 +24,9 @@ class LevelFit {
   const std::vector<std::size_t>& random() const { return random_; }  // coefficients
   const Vector& centre() const { return evidence_->centre(); }
   const Matrix& centre_cov() const { return evidence_->centre_cov(); }
+  bool restricted() const { return restricted_; }
   double rows() const { return evidence_->rows(); }
-  double log_likelihood() const;  // restricted: the evidence without the prior of x_c
+  double log_likelihood() const;  // the evidence without the prior of x_c
 
   struct Agent {
     Vector x;
@@ -46,6 +47,7 @@ class LevelFit {
 
   std::vector<std::size_t> random_;
   std::size_t agents_;
+  bool restricted_;
   bool swapped_;      // levels were eliminated first
   Moments by_level_;  // where they were
   const Moments& moments_;

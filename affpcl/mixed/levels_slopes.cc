@@ -87,7 +87,8 @@ void LevelEvidence::add_gradient(std::size_t i, const LevelEffects& effects, con
   const Matrix seen_cov = multiply(seen, centre_cov_);
   for (std::size_t k = 0; k < random_.size(); ++k) {
     const std::size_t j = random_[k];
-    const double T = information(j, j) - dot(seen_cov.row(j), seen.row(j));
+    double T = information(j, j);
+    if (restricted_) T -= dot(seen_cov.row(j), seen.row(j));
     out[s.parts.up + effects.group[k]] += s.g[j] * s.g[j];
     out[s.parts.down + effects.group[k]] += T;
     out[s.parts.down + noise] -= at_.D[k] * T;
@@ -151,11 +152,11 @@ LevelEvidence::Slopes LevelEvidence::slopes(const LevelEffects& effects) {
   for (std::size_t g = 0; g < G; ++g) {
     information_[g] = system_.information(g);
     s.up[levels] += g_[g] * g_[g];
-    all_T += information_[g] - dot(U_.row(g), UH_.row(g));
+    all_T += restricted_ ? information_[g] - dot(U_.row(g), UH_.row(g)) : information_[g];
   }
   s.down[levels] = all_T;
-  s.down[noise] +=
-      N_ - static_cast<double>(d) + precision_ * trace(centre_cov_) - tau2 * all_T;
+  s.down[noise] += (restricted_ ? N_ - static_cast<double>(d) + precision_ * trace(centre_cov_) : N_) -
+                   tau2 * all_T;
   s.down[noise] /= at_.s2;
 
   const Matrix Rq = transpose(by_level(by_cell));  // [p][levels]: Q'V1^-1 f

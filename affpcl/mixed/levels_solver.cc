@@ -15,11 +15,12 @@ namespace {
 
 // Everything that one fold learnt.
 struct LevelsLearnt {
-  LevelsLearnt(const Frame& frame, int without, const LevelDecomposition* start, Team& team)
+  LevelsLearnt(const Frame& frame, int without, const LevelDecomposition* start, bool restricted,
+               Team& team)
       : moments(frame.moments(0, without, team)),
         all(affpcl::pooled(moments, team)),
         pooled(fit_ridge(all, 0)),
-        fit(frame, moments, without, start, team) {
+        fit(frame, moments, without, start, restricted, team) {
     for (std::size_t g = 0; g < frame.levels.size(); ++g) effects.push_back(fit.level(g));
   }
   Moments moments, all;
@@ -128,7 +129,10 @@ class LevelFoldFit final : public FoldFit {
       channel.centre.se[j] = sd * std::sqrt(std::max(0.0, fit.centre_cov()(j, j)));
     model.channels.push_back(std::move(channel));
     model.log_likelihood =  // in units of the target
-        fit.log_likelihood() - (fit.rows() - static_cast<double>(d)) * std::log(sd);
+        fit.log_likelihood() -
+        (fit.rows() - (fit.restricted() ? static_cast<double>(d) : 0)) * std::log(sd);
+    model.restricted = fit.restricted();
+    model.parameters = d + static_cast<std::size_t>(best.numbers) + 1;
     model.levels.variance = sd * sd * best.variances.tau2;
     model.levels.names = frame_.levels;
     for (const LevelFit::Effect& effect : learnt_->effects) {
@@ -180,7 +184,8 @@ void refuse_crossed(const Frame& frame, Team& team) {
 std::unique_ptr<FoldFit> LevelSolver::learn(const Frame& frame, int without, Team& team) {
   refuse_crossed(frame, team);
   auto learnt =
-      std::make_unique<LevelsLearnt>(frame, without, without == kAllRows ? nullptr : &*found_, team);
+      std::make_unique<LevelsLearnt>(frame, without, without == kAllRows ? nullptr : &*found_,
+                                     restricted_, team);
   if (without == kAllRows) found_ = learnt->fit.best();
   return std::make_unique<LevelFoldFit>(frame, std::move(learnt));
 }

@@ -16,10 +16,12 @@ inline constexpr std::size_t kMostCrossedLevels = 5000;
 
 class LevelSolver {
  public:
+  explicit LevelSolver(bool restricted) : restricted_(restricted) {}
   // As FoldedSolver::learn.
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team);
 
  private:
+  bool restricted_;
   std::optional<LevelDecomposition> found_;  // in all rows
 };
 

@@ -178,6 +178,26 @@ TEST_P(TwoFactors, HaveTheGradientAndInformationOfDenseAlgebra) {
   }
 }
 
+// Without the determinant of H, and with V^-1 in the place of P where P is not next to rows.
+TEST_P(TwoFactors, HaveTheLikelihoodOfDenseAlgebra) {
+  for (const LevelVariances& at : {kAt, LevelVariances{{0.5, 0, 2}, 0, 1.5}}) {
+    LevelEvidence evidence(world_.moments, world_.cells, world_.random, kPrecision, *team_, false);
+    LevelEvidence restricted = this->evidence();
+    const Dense dense(world_, at);
+    const double log_H = -Cholesky(dense.Hi).log_determinant() - 3 * std::log(kPrecision);
+    EXPECT_NEAR(evidence(at), dense.log_evidence + log_H / 2, 1e-9);
+    restricted(at);
+    const LevelEffects effects = effects_of(Covariance::kDiagonal, world_.random);
+    const LevelEvidence::Slopes s = evidence.slopes(effects), reml = restricted.slopes(effects);
+    for (std::size_t k = 0; k < 5; ++k) {
+      EXPECT_NEAR(s.up[k], reml.up[k], 1e-8) << k;
+      EXPECT_NEAR(s.down[k], dot(dense.Vi.all(), world_.direction(k).all()), 1e-8) << k;
+      for (std::size_t l = 0; l < 5; ++l)
+        EXPECT_NEAR(s.information(k, l), reml.information(k, l), 1e-8) << k << " " << l;
+    }
+  }
+}
+
 TEST_P(TwoFactors, ShareVariancesWithinGroups) {
   LevelEvidence evidence = this->evidence();
   evidence(kAt);

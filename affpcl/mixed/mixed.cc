@@ -1,5 +1,7 @@
 #include "affpcl/mixed/mixed.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -213,8 +215,11 @@ ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
 
 class MixedFit final : public FoldFit {
  public:
-  MixedFit(const Frame& frame, double centre_precision, std::vector<ChannelFit> channels)
-      : frame_(frame), centre_precision_(centre_precision), channels_(std::move(channels)) {}
+  MixedFit(const Frame& frame, const MixedOptions& options, std::vector<ChannelFit> channels)
+      : frame_(frame),
+        centre_precision_(options.decomposition.centre_precision),
+        restricted_(options.estimate != EstimateChoice::kMl),
+        channels_(std::move(channels)) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<MixedAgent>(frame_, channels_, agent);
@@ -224,9 +229,11 @@ class MixedFit final : public FoldFit {
   }
 
   void describe(Model& model, Team& team) const override {
+    model.restricted = restricted_;
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const ChannelFit& fit = channels_[c];
       model.channels.push_back(describe_channel(fit, Units(frame_, c)));
+      add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
           pooled_weight(fit.moments, fit.learnt, fit.pooled, centre_precision_, team);
     }
@@ -247,10 +254,40 @@ class MixedFit final : public FoldFit {
   }
 
  private:
+  // In units of the target, of the form with the smallest BIC.
+  void add_likelihood(const ChannelFit& fit, const Units& units, Team& team,
+                      ChannelModel& channel) const {
+    const auto& tried = fit.learnt.tried;
+    const Decomposition& best =
+        *std::min_element(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
+          return a.bic < b.bic;
+        });
+    AgentSum rows(1, frame_.agents.size(), team);
+    const double N = *rows([&](std::size_t i, double* out) {
+      *out += fit.moments.rows[fit.moments.at(i)];
+    });
+    const auto d = static_cast<double>(frame_.d);
+    channel.log_likelihood =
+        log_likelihood(best.log_evidence, best.centre, centre_precision_, restricted_) -
+        (N - (restricted_ ? d : 0)) * std::log(units.deviation(1));
+    channel.parameters = frame_.d + static_cast<std::size_t>(best.numbers) + 1;
+  }
+
   const Frame& frame_;
   double centre_precision_;
+  bool restricted_;
   std::vector<ChannelFit> channels_;
 };
+
+// The generalised model is fitted by maximum likelihood only.
+void refuse_reml(const MixedOptions& options, const Encoding& encoding) {
+  if (options.estimate != EstimateChoice::kReml) return;
+  throw BadInput(fmt::format(
+      "`estimate reml`: restricted likelihood is not available {}; allowed: ml",
+      encoding.family == Family::kGaussian
+          ? "with `common` columns and one factor"
+          : fmt::format("for family {}", to_text(encoding.family))));
+}
 
 }  // namespace
 
@@ -261,6 +298,7 @@ std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
   if (frame.encoding.generalised()) {
     if (options_.plain) throw BadInput("`plain` belongs to the gaussian family: others always are");
+    refuse_reml(options_, frame.encoding);
     return generalised_.learn(frame, without, team);
   }
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
@@ -269,6 +307,7 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
     o.plain = options_.plain;
+    o.restricted = options_.estimate != EstimateChoice::kMl;
     choose_forms(options_.covariance, o);
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
@@ -282,8 +321,7 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     found_.clear();
     for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
   }
-  return std::make_unique<MixedFit>(frame, options_.decomposition.centre_precision,
-                                    std::move(channels));
+  return std::make_unique<MixedFit>(frame, options_, std::move(channels));
 }
 
 }  // namespace affpcl

@@ -16,7 +16,9 @@ namespace affpcl {
 class MixedSolver final : public FoldedSolver {
  public:
   explicit MixedSolver(const MixedOptions& options)
-      : options_(options), generalised_({.approximation = options.approximation, .covariance = options.covariance}) {}
+      : options_(options),
+        generalised_({.approximation = options.approximation, .covariance = options.covariance}),
+        leveled_(options.estimate != EstimateChoice::kMl) {}
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) override;
 
  private:

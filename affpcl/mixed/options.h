@@ -20,6 +20,7 @@ struct DecompositionOptions {
   bool scalar = true, diagonal = true, full = true;  // forms of D to compare
   const Variances* start = nullptr;  // a guess, such as that of nearly the same rows
   bool plain = false;  // the same noise for all, no outlying agents
+  bool restricted = true;  // REML: the evidence integrates x_c out; ML: x_c at its best value
 };
 
 // The forms of D that a fit uses.
@@ -45,8 +46,16 @@ void choose_forms(CovarianceChoice choice, Options& options) {
   options.full = choice == CovarianceChoice::kFull;
 }
 
+// Whether variances maximise the likelihood or the restricted one.
+enum class EstimateChoice { kAuto, kMl, kReml };
+template <>
+struct EnumNames<EstimateChoice> {
+  static constexpr std::array<std::string_view, 3> all = {"auto", "ml", "reml"};
+};
+
 struct MixedOptions {
   CovarianceChoice covariance = CovarianceChoice::kAverage;
+  EstimateChoice estimate = EstimateChoice::kAuto;
   bool plain = false;
   Approximation approximation = Approximation::kAuto;
   DecompositionOptions decomposition = {};  // all rows; its start is not used

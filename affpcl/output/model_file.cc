@@ -63,6 +63,7 @@ Json levels_json(const Model& model) {
           {"common", e.common},
           {"variance", model.levels.variance},
           {"log_likelihood", model.log_likelihood},
+          {"parameters", model.parameters},
           {"names", model.levels.names},
           {"effects", model.levels.effect},
           {"se", model.levels.se}};
@@ -192,6 +193,7 @@ void read_levels(const Reader& r, const Json& at, Model& model) {
   e.common = r.get<std::vector<std::string>>(at, "common");
   model.levels.variance = r.get<double>(at, "variance");
   model.log_likelihood = r.get<double>(at, "log_likelihood");
+  if (at.contains("parameters")) model.parameters = r.get<std::size_t>(at, "parameters");
   model.levels.names = r.get<std::vector<std::string>>(at, "names");
   model.levels.effect = r.numbers(at, "effects", model.levels.names.size());
   model.levels.se = r.numbers(at, "se", model.levels.names.size());
@@ -277,6 +279,9 @@ std::string model_json(const Model& model) {
                         {"pooled", c.pooled},
                         {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
+    if (c.parameters == 0) continue;  // the whole model has a log-likelihood instead
+    channels.back()["log_likelihood"] = c.log_likelihood;
+    channels.back()["parameters"] = c.parameters;
   }
   if (e.generalised() || e.leveled())
     for (std::size_t c = 0; c < model.channels.size(); ++c)
@@ -328,6 +333,7 @@ std::string model_json(const Model& model) {
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
   if (e.leveled()) all["levels"] = levels_json(model);
+  if (model.solver == SolverKind::kExact) all["estimate"] = model.estimate();
   return pretty(all);
 }
 
@@ -366,6 +372,13 @@ Model parse_model(const std::string& text, const std::string& path) {
   const std::string solver = r.get<std::string>(json, "solver");
   model.solver = solver == "stream" ? SolverKind::kStream : SolverKind::kExact;
   if (solver != to_text(model.solver)) r.damaged("solver");
+  // Files without the key are of versions that had no choice.
+  model.restricted = model.solver == SolverKind::kExact && !e.generalised();
+  if (json.contains("estimate")) {
+    const auto estimate = r.get<std::string>(json, "estimate");
+    model.restricted = estimate == "reml";
+    if (estimate != model.estimate()) r.damaged("estimate");
+  }
   model.method = r.get<std::string>(json, "method");
   const bool stream = model.solver == SolverKind::kStream;
   e.agent_column = r.get<std::string>(json, "agent_column");
@@ -412,6 +425,10 @@ Model parse_model(const std::string& text, const std::string& path) {
                                t.contains("weight") ? r.get<double>(t, "weight") : 0});
     channel.converged = r.get<bool>(c, "converged");
     if (c.contains("pooled_weight")) channel.pooled_weight = r.get<double>(c, "pooled_weight");
+    if (c.contains("parameters")) {
+      channel.log_likelihood = r.get<double>(c, "log_likelihood");
+      channel.parameters = r.get<std::size_t>(c, "parameters");
+    }
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");
     channel.D.assign(d * d, 0.0);

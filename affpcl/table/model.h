@@ -80,6 +80,10 @@ struct ChannelModel {          // what all agents share
   // An agent never seen has the centre's x, moved by this share towards the pooled model's.
   double pooled_weight = 0;
   bool converged = true;
+  // Of a linear model with one factor, with one noise variance and none outlying: the log-likelihood
+  // of the form with the smallest BIC, and how many numbers were estimated.
+  double log_likelihood = 0;
+  std::size_t parameters = 0;
   bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
 };
 
@@ -96,10 +100,12 @@ struct Model {
   Encoding encoding;
   // One per class or outcome. A stream has one for all outcomes, the weighted sum.
   std::vector<ChannelModel> channels;
-  // Of a generalised model: further parameters of its family (mixed/family.h), the log-likelihood
-  // with random effects integrated out, and how many numbers were estimated.
+  // Exact solver: the variances maximise the restricted likelihood, and log-likelihoods are restricted.
+  bool restricted = false;
+  // Of a generalised model: further parameters of its family (mixed/family.h). Also with a second
+  // factor: the log-likelihood with random effects integrated out, and how many numbers were estimated.
   std::vector<double> psi;
-  double log_likelihood = 0;  // with a second factor: restricted
+  double log_likelihood = 0;
   std::size_t parameters = 0;
   LevelModel levels;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
@@ -108,6 +114,8 @@ struct Model {
   std::vector<std::string> files;
   std::size_t rows = 0;
   std::uint64_t seed = 1;
+
+  const char* estimate() const { return restricted ? "reml" : "ml"; }
 };
 
 // Mean losses on held-out rows: squared errors, log loss of classes, squared TD errors.

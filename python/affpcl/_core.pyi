@@ -311,6 +311,15 @@ class FitOptions:
     def covariance(self, arg: str, /) -> None: ...
 
     @property
+    def estimate(self) -> str:
+        """
+        the variances maximise the likelihood (ml) or the restricted likelihood (reml); auto: reml for the gaussian family without common columns, else ml
+        """
+
+    @estimate.setter
+    def estimate(self, arg: str, /) -> None: ...
+
+    @property
     def plain(self) -> bool:
         """
         the same noise variance for all agents and none outlying, instead of an average over both
@@ -412,6 +421,12 @@ class Model:
 
     @property
     def family(self) -> str: ...
+
+    @property
+    def estimate(self) -> str:
+        """
+        whether the variances maximise the likelihood (ml) or the restricted one (reml); of a stream: empty
+        """
 
     @property
     def rows(self) -> int: ...

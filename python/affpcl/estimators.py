@@ -73,6 +73,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         method: str = DEFAULT.method,
         method_values: dict[str, Any] | None = None,
         family: str = DEFAULT.family,
+        estimate: str = DEFAULT.estimate,
         missing: str = DEFAULT.missing,
         score_gains: bool = DEFAULT.score,
         seed: int = DEFAULT.seed,
@@ -84,6 +85,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         self.offset_scale = offset_scale
         self.solver = solver
         self.family = family
+        self.estimate = estimate
         self.method = method
         self.method_values = method_values
         self.missing = missing
@@ -109,7 +111,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"without_groups={self.without_groups!r} is not one of raise, warn, centre")
         if self.solver != "stream" and (self.method or self.method_values):
             raise ValueError("method and method_values belong to solver='stream'")
+        if self.solver == "stream" and self.estimate != DEFAULT.estimate:
+            raise ValueError("estimate belongs to solver='exact'")
         options.family = self.family
+        options.estimate = self.estimate
         options.offset_scale = self.offset_scale
         options.missing = self.missing
         options.score = self.score_gains
@@ -276,6 +281,8 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
         made.solver, made.method = model.solver, model.method
         if model.family != "gaussian":
             made.family = model.family
+        elif model.estimate == "ml":
+            made.estimate = model.estimate
         if any(model.texts):
             raise ValueError(f"{path}: its column '{model.sources[model.texts.index(True)]}' holds strings; "
                              "use affpcl.load_model and predict")
@@ -325,6 +332,8 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
     solver : "exact", all rows at once; "stream", one pass over the rows as they come.
     method, method_values : of a stream: any of ``affpcl.catalogue()["methods"]``, and values of its parameters.
     family : distribution of the target: "gaussian" (the default), "t", "poisson", "negative-binomial" or "gamma".
+    estimate : whether the variances maximise the likelihood ("ml") or the restricted likelihood ("reml"). "auto": "reml"
+        for the gaussian family without common columns, else "ml".
     missing : blanks (NaN) in X: "error", "mean", "drop" or "indicator".
     score_gains : whether cross-validation says what learning together gained.
     seed : of the split into folds.
@@ -409,6 +418,7 @@ class PersonalizedGLM(PersonalizedRegressor):
         self,
         *,
         family: str = "poisson",
+        estimate: str = DEFAULT.estimate,
         group_column: str | int | None = None,
         without_groups: str = "raise",
         common: Sequence[str | int] = (),
@@ -418,8 +428,8 @@ class PersonalizedGLM(PersonalizedRegressor):
         seed: int = DEFAULT.seed,
         threads: int = DEFAULT.threads,
     ) -> None:
-        super().__init__(family=family, group_column=group_column, without_groups=without_groups, common=common,
-                         offset_scale=offset_scale, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
+        super().__init__(family=family, estimate=estimate, group_column=group_column, without_groups=without_groups,
+                         common=common, offset_scale=offset_scale, missing=missing, score_gains=score_gains, seed=seed, threads=threads)
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None,
             trials: Any = None, *, folds: Any = None) -> PersonalizedGLM:

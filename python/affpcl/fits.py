@@ -184,7 +184,7 @@ def fit(data: Any, *, progress: Progress = None, **options: Any) -> Fit:
     data: a path, several, a pandas or polars frame, an Arrow table, or a dict of columns. Parquet files need pyarrow.
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
-    row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, method, method_values (instead of --set),
+    row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, estimate, method, method_values (instead of --set),
     repeats, folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 

@@ -344,6 +344,12 @@ void bind_names(nb::class_<Model>& c) {
   c.def_prop_ro("solver", [](const Model& m) { return std::string(to_text(m.solver)); })
       .def_prop_ro("method", [](const Model& m) { return m.method; })
       .def_prop_ro("family", [](const Model& m) { return std::string(to_text(m.encoding.family)); })
+      .def_prop_ro("estimate",
+                   [](const Model& m) {
+                     return m.solver == SolverKind::kExact ? std::string(m.estimate()) : std::string();
+                   },
+                   "whether the variances maximise the likelihood (ml) or the restricted one (reml); of a "
+                   "stream: empty")
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
                    [](const Model& m) { return std::string(name_of(m.encoding.missing)); })

@@ -206,6 +206,27 @@ def test_defaults_are_the_engines():
         k: getattr(engine, k) for k in ("solver", "method", "missing", "seed", "threads")}
 
 
+def test_estimate_chooses_the_likelihood(rows, tmp_path):
+    from affpcl import PersonalizedGLM
+
+    def fitted(**options):
+        return PersonalizedRegressor(score_gains=False, **options).fit(rows.X, rows.y, groups=rows.groups)
+
+    ml, reml, usual = fitted(estimate="ml"), fitted(estimate="reml"), fitted()
+    assert [model.model_.estimate for model in (ml, reml, usual)] == ["ml", "reml", "reml"]
+    assert np.array_equal(usual.coef_, reml.coef_) and not np.array_equal(ml.coef_, reml.coef_)
+    assert fitted(solver="stream").model_.estimate == ""
+    ml.save(tmp_path / "ml.json")
+    assert PersonalizedRegressor.load(tmp_path / "ml.json").estimate == "ml"
+    assert fitted(common=[0]).model_.estimate == "ml"
+    with pytest.raises(ValueError, match="not available for family poisson; allowed: ml"):
+        PersonalizedGLM(estimate="reml").fit(rows.X, np.round(np.abs(rows.y)), groups=rows.groups)
+    with pytest.raises(ValueError, match="estimate belongs to solver='exact'"):
+        fitted(estimate="ml", solver="stream")
+    with pytest.raises(ValueError, match="map"):
+        fitted(estimate="map")
+
+
 def test_glm_predicts_means_of_counts():
     from affpcl import PersonalizedGLM
     rng = np.random.default_rng(0)

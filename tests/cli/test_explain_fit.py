@@ -83,21 +83,24 @@ def agents_of(model):
     return sorted(model["agents"], key=lambda agent: int(agent["name"]))
 
 
-@pytest.fixture(scope="module", params=[(scalar, "scalar"), (diagonal, "diagonal"), (full, "full")],
-                ids=lambda param: param[0].__name__)
+@pytest.fixture(scope="module",
+                params=[(make, estimate) for estimate in ("reml", "ml") for make in (scalar, diagonal, full)],
+                ids=lambda param: param[0].__name__ + "-ml" * (param[1] == "ml"))
 def both(request, shared_affpcl):
     """A table, the program's plain mixed model of it, and the page's, in the target's units."""
-    make, kind = request.param
+    make, estimate = request.param
+    kind, restricted = make.__name__, estimate == "reml"
     X, y = make()
-    model = model_of(shared_affpcl, make.__name__, X, y, "--plain", "--covariance", kind)
+    options = () if restricted else ("--estimate", "ml")
+    model = model_of(shared_affpcl, f"{kind}_{estimate}", X, y, "--plain", "--covariance", kind, *options)
     m, shift, scale = standardised(X, y)
-    D, s2 = page.em(m, kind)
+    D, s2 = page.em(m, kind, restricted=restricted)
     x, cov = page.agents(m, D, s2, kind)
     channel = model["channels"][0]
-    return Bag(kind=kind, model=model, channel=channel, agents=[a["channels"][0] for a in agents_of(model)],
+    return Bag(kind=kind, estimate=estimate, rows=m.N.sum(), model=model, channel=channel, agents=[a["channels"][0] for a in agents_of(model)],
                tried={t["spread"]: t for t in channel["tried"]}, posterior=page.posterior(m, D, s2),
                shift=shift * np.eye(len(D))[0], scale=scale, D=D, s2=s2, x=x, cov=cov,
-               lower=np.tril_indices(len(D)), log_evidence=page.log_evidence(m, D, s2))
+               lower=np.tril_indices(len(D)), log_evidence=page.log_evidence(m, D, s2, restricted=restricted))
 
 
 def deviation(found, expected):
@@ -154,6 +157,17 @@ def test_the_covariances_of_agents(both):
 
 def test_the_log_evidence(both):
     assert deviation(both.tried[both.kind]["log_evidence"], both.log_evidence) <= TOLERANCE[both.kind]
+
+
+def test_the_log_likelihood(both):
+    """In units of the target and without the prior of the centre."""
+    d, xc, log_sd = len(both.D), both.posterior.xc, np.log(both.scale)
+    if both.estimate == "reml":
+        expected = both.log_evidence + d / 2 * np.log(2 * np.pi / 0.01) - (both.rows - d) * log_sd
+    else:
+        expected = both.log_evidence + 0.01 * xc @ xc / 2 - both.rows * log_sd
+    assert deviation(both.channel["log_likelihood"], expected) <= TOLERANCE[both.kind]
+    assert both.model["estimate"] == both.estimate
 
 
 def test_the_bic(both):

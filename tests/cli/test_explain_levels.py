@@ -33,6 +33,7 @@ CASES = {
     "intercepts": Bag(option="--crossed", kind="diagonal", common=["x0", "x1"],
                       make=lambda: table(3, 12, 25, 40, False, [1.0, 0.0, 0.0])),
 }
+CASES |= {f"{name}-ml": Bag(**{**vars(case), "estimate": "ml"}) for name, case in CASES.items()}
 
 
 # --- what the program and the page find ------------------------------------------------------------------------------
@@ -51,6 +52,8 @@ def both(request, shared_affpcl):
     t = case.make()
     write(shared_affpcl, f"{request.param}.csv", t)
     more = ["--common", ",".join(case.common)] if case.common else []
+    restricted = not hasattr(case, "estimate")
+    more += [] if restricted else ["--estimate", case.estimate]
     shared_affpcl.succeed("fit", f"{request.param}.csv", "--target", "y", case.option, "level", *more,
                           "--out", request.param, "--quiet", "--no-score")
     model = shared_affpcl.read_json(f"{request.param}/model.json")
@@ -59,14 +62,15 @@ def both(request, shared_affpcl):
     X, shift, scale = (t.X - mean) / sd, t.y.mean(), t.y.std()
     y = (t.y - shift) / scale
     random = [0] if case.common else list(range(X.shape[1]))
-    *D, tau2, s2 = page.reml(X, y, page.directions(X, t.agent, t.level, case.kind, random))
+    *D, tau2, s2 = page.variances(X, y, page.directions(X, t.agent, t.level, case.kind, random),
+                                   restricted=restricted)
     if case.kind == "scalar":
         D = D * len(random)
-    found = page.effects(X, y, t.agent, t.level, D, tau2, s2, random, case.kind)
+    found = page.effects(X, y, t.agent, t.level, D, tau2, s2, random, case.kind, restricted=restricted)
     full = np.zeros(X.shape[1])
     full[random] = D
     agents = sorted(model["agents"], key=lambda a: int(a["name"]))
-    return Bag(case=case, model=model, channel=model["channels"][0], levels=model["levels"], agents=agents, table=t,
+    return Bag(case=case, restricted=restricted, model=model, channel=model["channels"][0], levels=model["levels"], agents=agents, table=t,
                D=full, tau2=tau2, s2=s2, page=found, shift=shift * np.eye(X.shape[1])[0], scale=scale,
                lower=np.tril_indices(X.shape[1]), rows=len(y),
                order=[int(name[1:]) for name in model["levels"]["names"]])
@@ -128,5 +132,9 @@ def test_the_log_likelihood(both):
     tried = {t["spread"]: t["log_evidence"] for t in both.channel["tried"]}
     assert deviation(tried[both.case.kind], both.page.log_evidence) <= TOLERANCE
     d = len(both.D)
-    expected = both.page.log_evidence + d / 2 * np.log(2 * np.pi / 0.01) - (both.rows - d) * np.log(both.scale)
+    if both.restricted:
+        expected = both.page.log_evidence + d / 2 * np.log(2 * np.pi / 0.01) - (both.rows - d) * np.log(both.scale)
+    else:
+        expected = both.page.log_evidence + 0.01 * both.page.xc @ both.page.xc / 2 - both.rows * np.log(both.scale)
     assert deviation(both.levels["log_likelihood"], expected) <= TOLERANCE
+    assert both.model["estimate"] == ("reml" if both.restricted else "ml")
