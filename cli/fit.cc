@@ -1,7 +1,6 @@
 #include "affpcl/fit/fit.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

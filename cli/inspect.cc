@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
 #include "affpcl/math/statistics.h"
@@ -51,12 +51,12 @@ void print_effects(const ChannelModel& channel, const std::vector<std::string>& 
   std::vector<std::string> parts;
   for (const Correlation& r : correlations(channel, names))
     parts.push_back(fmt::format("{} with {} {:.2f}", r.first, r.second, r.value));
-  if (!parts.empty()) fmt::print("correlations of random effects: {}\n", fmt::join(parts, ", "));
+  if (!parts.empty()) fmt::print("correlations of random effects: {}\n", join(parts, ", "));
   parts.clear();
   const std::size_t d = names.size();
   for (std::size_t j = 0; j < d && channel.D.size() == d * d; ++j)
     if (channel.singular && channel.D[j * d + j] == 0) parts.push_back(names[j]);
-  if (!parts.empty()) fmt::print("no variation between agents in {}\n", fmt::join(parts, ", "));
+  if (!parts.empty()) fmt::print("no variation between agents in {}\n", join(parts, ", "));
 }
 
 std::string channel_name(const Model& m, std::size_t c) {

@@ -1,6 +1,5 @@
 // affpcl: personalised collaborative learning from the command line.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
 #include "cli/processes.h"
@@ -37,7 +37,7 @@ void use_set_asked_for() {
   const std::vector<std::string> known = affpcl::available_instruction_sets();
   if (std::find(known.begin(), known.end(), name) == known.end())
     throw affpcl::BadInput(fmt::format("AFFPCL_INSTRUCTION_SET = {} is not available on this machine; available: {}",
-                                       name, fmt::join(known, ", ")));
+                                       name, affpcl::join(known, ", ")));
   affpcl::use_instruction_set(name);
 }
 

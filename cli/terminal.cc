@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 
 #include "affpcl/output/study_headline.h"
 
@@ -64,13 +63,13 @@ std::string alarm_words(const SettingResult& s) {
   std::string text;
   for (const MethodResult& m : s.methods) {
     if (m.alarm.agents.empty()) continue;
-    fmt::format_to(std::back_inserter(text),
-                   "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to "
-                   "{:.1f}): its density ratio\n  is wrong or not learnt yet; ",
-                   m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
+    text += fmt::format(
+        "  {}: the correction of {} of {} agents has a mean that is not 0 (z up to {:.1f}): its "
+        "density ratio\n  is wrong or not learnt yet; ",
+        m.name, m.alarm.agents.size(), m.agents.size(), m.alarm.largest);
     if (const double share = guarded_share(m); share >= 0)
-      fmt::format_to(std::back_inserter(text),
-                     "the guard gives their collaborative iterates a weight of {:.2f}\n", share);
+      text +=
+          fmt::format("the guard gives their collaborative iterates a weight of {:.2f}\n", share);
     else
       text += "their solutions are biased\n";
   }
@@ -119,20 +118,19 @@ void unscored_table(const SettingResult& s, std::string& out) {
   for (const MethodResult& m : s.methods) name = std::max(name, m.name.size());
   const auto title_of = [&](std::size_t r) { return s.unknown_names[r].substr(0, kWidest); };
   const auto width = [&](std::size_t r) { return std::max<std::size_t>(9, title_of(r).size()); };
-  fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps, {} agents)\n",
-                 setting_title(s), s.at.empty() ? "" : "  ", s.replicates,
-                 s.replicates == 1 ? "" : "s", s.steps, n);
-  fmt::format_to(std::back_inserter(out), "    {:<{}}", "method", name);
+  out += fmt::format("{}{}({} replicate{}, {} steps, {} agents)\n", setting_title(s),
+                     s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps,
+                     n);
+  out += fmt::format("    {:<{}}", "method", name);
   for (std::size_t r = 0; r < std::min(d, kShown); ++r)
-    fmt::format_to(std::back_inserter(out), "  {:>{}}", title_of(r), width(r));
+    out += fmt::format("  {:>{}}", title_of(r), width(r));
   out += d > kShown ? fmt::format("  and {} more\n", d - kShown) : "\n";
   for (const MethodResult& m : s.methods) {
-    fmt::format_to(std::back_inserter(out), "    {:<{}}", m.name, name);
+    out += fmt::format("    {:<{}}", m.name, name);
     for (std::size_t r = 0; r < std::min(d, kShown) && !m.solution.empty(); ++r) {
       double sum = 0;
       for (std::size_t i = 0; i < n; ++i) sum += m.solution[i * d + r];
-      fmt::format_to(std::back_inserter(out), "  {:>{}}", number(sum / static_cast<double>(n)),
-                     width(r));
+      out += fmt::format("  {:>{}}", number(sum / static_cast<double>(n)), width(r));
     }
     out += '\n';
   }
@@ -194,9 +192,10 @@ std::string method_row(const MethodResult& m, bool best, const Room& room, const
 void long_table(const StudyResult& result, const Style& style, std::string& out) {
   const Room room = room_of(result, style);
   for (const SettingResult& s : result.settings) {
-    fmt::format_to(std::back_inserter(out), "{}{}({} replicate{}, {} steps)\n", setting_title(s),
-                   s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps);
-    fmt::format_to(std::back_inserter(out), "    {:<{}}  {:>10}", "method", room.name, "error");
+    out += fmt::format("{}{}({} replicate{}, {} steps)\n", setting_title(s),
+                       s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s",
+                       s.steps);
+    out += fmt::format("    {:<{}}  {:>10}", "method", room.name, "error");
     std::string more = room.intervals ? fmt::format("  {:<24}", "90 % interval") : "";
     if (room.alone) more += room.ratio_intervals ? "  vs independent" : "  / indep.";
     while (!more.empty() && more.back() == ' ') more.pop_back();
@@ -205,9 +204,8 @@ void long_table(const StudyResult& result, const Style& style, std::string& out)
     for (const MethodResult& m : s.methods) out += method_row(m, &m == b, room, style) + "\n";
     out += diverged_words(s) + alone_words(s) + alarm_words(s) + too_short_words(s);
     if (std::isfinite(b ? b->mse.mean : NAN) && b->mse.mean > 10 * b->mse.median)
-      fmt::format_to(std::back_inserter(out),
-                     "  a few replicates dominate the means here; by median the best has {}\n",
-                     number(b->mse.median));
+      out += fmt::format("  a few replicates dominate the means here; by median the best has {}\n",
+                         number(b->mse.median));
   }
 }
 
@@ -232,8 +230,7 @@ void short_table(const StudyResult& result, const Style& style, std::string& out
   out += alone ? "error over that of independent learning\n" : "error\n";
   out += std::string(2 + width, ' ');
   for (std::size_t m = 0; m < shown; ++m)
-    fmt::format_to(std::back_inserter(out), "  {:>{}}", first.methods[m].name,
-                   cell_width(first.methods[m]));
+    out += fmt::format("  {:>{}}", first.methods[m].name, cell_width(first.methods[m]));
   out += '\n';
   for (const SettingResult& s : result.settings) {
     std::string row = "  " + padded(setting_title(s), width);
@@ -248,8 +245,8 @@ void short_table(const StudyResult& result, const Style& style, std::string& out
     out += row + '\n' + diverged_words(s);
   }
   if (shown < first.methods.size())
-    fmt::format_to(std::back_inserter(out), "  … {} more methods, where the terminal is wider\n",
-                   first.methods.size() - shown);
+    out += fmt::format("  … {} more methods, where the terminal is wider\n",
+                       first.methods.size() - shown);
 }
 
 }  // namespace

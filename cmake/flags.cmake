@@ -36,6 +36,9 @@ elseif(AFFPCL_COVERAGE)
   set(instrument --coverage)
 endif()
 
+# For targets with precompiled headers: without it ccache gives up on them.
+set(ccache_pch $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+
 # ccache, told to see through the folder's name: a fresh clone and the copy that `make mutants` builds find what the
 # development build has compiled. It hands the compiler paths relative to the build folder.
 find_program(CCACHE_PROGRAM ccache)

@@ -20,12 +20,17 @@ if(AFFPCL_TESTS AND AFFPCL_CLI)
     file(GLOB reader_sources CONFIGURE_DEPENDS affpcl/base/*.cc affpcl/data/*.cc)
     list(FILTER reader_sources EXCLUDE REGEX "_test\\.cc$")
     add_executable(affpcl_replay_asan fuzz/replay.cc ${fuzz_sources} ${reader_sources})
-    set(instrument -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
+    set(instrument -O0 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all)  # half the time to compile of -O1 -g1
     affpcl_flags(affpcl_replay_asan)
     set(instrument "")
     target_compile_definitions(affpcl_replay_asan PRIVATE AFFPCL_FUZZ_TABLES_ONLY)
     target_include_directories(affpcl_replay_asan PRIVATE ${PROJECT_SOURCE_DIR} ${generated_dir})
     target_link_libraries(affpcl_replay_asan PRIVATE affpcl_private ${packers} Threads::Threads)
+    if(AFFPCL_PCH)
+      target_precompile_headers(affpcl_replay_asan PRIVATE <fmt/format.h> <algorithm> <fstream> <functional> <map>
+        <memory> <span> <string> <string_view> <unordered_map> <vector>)
+      target_compile_options(affpcl_replay_asan PRIVATE ${ccache_pch})
+    endif()
     set(replay_asan $<TARGET_FILE:affpcl_replay_asan>)
   endif()
   affpcl_script_test(fuzz_replay ${affpcl_python} fuzz/replay.py $<TARGET_FILE:affpcl_cli> $<TARGET_FILE:affpcl_replay>

@@ -18,9 +18,7 @@ target_link_libraries(affpcl_tests PRIVATE affpcl affpcl_private GTest::gtest_ma
 target_precompile_headers(affpcl_tests PRIVATE
   <gtest/gtest.h> <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <span> <string>
   <string_view> <vector>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(affpcl_tests PRIVATE -fpch-preprocess)  # without it ccache gives up on precompiled headers
-endif()
+target_compile_options(affpcl_tests PRIVATE ${ccache_pch})
 gtest_discover_tests(affpcl_tests
   DISCOVERY_MODE PRE_TEST
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

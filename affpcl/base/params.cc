@@ -1,13 +1,13 @@
 #include "affpcl/base/params.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 
 namespace affpcl {
 namespace {
@@ -84,7 +84,9 @@ std::string to_text(const Value& value) {
     std::string operator()(double x) const { return fmt::format("{}", x); }
     std::string operator()(const std::string& s) const { return fmt::format("\"{}\"", s); }
     std::string operator()(const std::vector<double>& v) const {
-      return fmt::format("[{}]", fmt::join(v, ", "));
+      std::string list;
+      for (double x : v) list += fmt::format("{}{}", list.empty() ? "" : ", ", x);
+      return "[" + list + "]";
     }
   };
   return std::visit(Writer{}, value);
@@ -129,7 +131,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 std::string hint(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string nearest = did_you_mean(word, candidates);
   if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
-  return candidates.empty() ? "" : fmt::format("; allowed: {}", fmt::join(candidates, ", "));
+  return candidates.empty() ? "" : "; allowed: " + join(candidates, ", ");
 }
 
 namespace internal {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 
 namespace affpcl {
 namespace {
@@ -83,7 +82,7 @@ std::string printable(std::string_view text) {
     // U+0080 to U+009F are control characters too.
     const bool control = (c < 0x20 && c != '\n') || c == 0x7F || (c == 0xC2 && size == 2 && byte(letter[1]) < 0xA0);
     if (size <= 0 || control) {
-      for (const char b : letter) fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte(b));
+      for (const char b : letter) out += fmt::format("\\x{:02x}", byte(b));
     } else {
       out += letter;
     }

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/csv_table.h"
 #include "affpcl/data/field.h"
@@ -152,7 +153,7 @@ bool has_table_ending(const std::string& path) {
          std::find(std::begin(kEndings), std::end(kEndings), ending(path)) != std::end(kEndings);
 }
 
-std::string table_endings() { return fmt::format("{}", fmt::join(kEndings, ", ")); }
+std::string table_endings() { return join(kEndings, ", "); }
 
 const Column* DataTable::find(std::string_view name) const {
   const auto found =

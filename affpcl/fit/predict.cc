@@ -1,7 +1,6 @@
 #include "affpcl/fit/predict.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <unordered_map>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/inputs.h"
@@ -244,9 +244,6 @@ class Echo {
   std::unique_ptr<CsvReader> reader_;
 };
 
-const char* const kPredicted[] = {"prediction", "prediction_lo", "prediction_hi"};
-const char* const kPredictedClass[] = {"prediction", "probability"};
-
 class Predictor {
  public:
   Predictor(const Model& model, const std::vector<std::string>& files,
@@ -327,7 +324,7 @@ class Predictor {
     if (e_.leveled()) look_for(e_.level_column());
     if (lacking.size() < 2) return;  // the nearest name is the better hint
     throw BadInput(fmt::format("{} lacks {} columns that the model needs: '{}'", path,
-                               lacking.size(), fmt::join(lacking, "', '")));
+                               lacking.size(), join(lacking, "', '")));
   }
 
   bool has_source(std::string_view name) const {
@@ -348,9 +345,9 @@ class Predictor {
     name_agents_ =
         !echo_ || (agent_ != nullptr && std::find(kept.begin(), kept.end(), agent) == kept.end());
     if (name_agents_) put_field(out_.csv, agent, separator_), out_.csv += separator_;
-    out_.csv += fmt::format(
-        "{}\n", e_.classes.empty() ? fmt::join(kPredicted, std::string_view(&separator_, 1))
-                                   : fmt::join(kPredictedClass, std::string_view(&separator_, 1)));
+    std::vector<std::string_view> predicted = {"prediction", "probability"};  // of a class
+    if (e_.classes.empty()) predicted = {"prediction", "prediction_lo", "prediction_hi"};
+    out_.csv += join(predicted, {&separator_, 1}) + '\n';
     if (e_.classes.empty() || !e_.generalised()) return;
     out_.csv.pop_back();
     for (const std::string& name : e_.classes)

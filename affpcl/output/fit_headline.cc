@@ -1,9 +1,10 @@
 #include "affpcl/output/fit_headline.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
+
+#include "affpcl/base/join.h"
 
 namespace affpcl {
 
@@ -41,7 +42,7 @@ std::string how_held_out(const FitResult& r) {
   const HeldOut& h = r.held_out;
   if (r.model.solver == SolverKind::kStream) return "every row predicted before it is learnt from";
   if (!h.files.empty())
-    return fmt::format("{} test rows of {}", test_rows(r), fmt::join(h.files, ", "));
+    return fmt::format("{} test rows of {}", test_rows(r), join(h.files, ", "));
   if (h.how == Holdout::kNamed)
     return fmt::format("{}-fold cross-validation, folds by '{}'", h.folds, h.column);
   if (h.how == Holdout::kForward)

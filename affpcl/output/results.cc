@@ -181,8 +181,8 @@ std::string curves_csv(const StudyResult& result) {
                                   (c.agent < 0 ? "all" : std::to_string(c.agent)) + ",";
         for (std::size_t t = 0; t < c.steps.size(); ++t) {
           const Estimate& e = c.mse[t];
-          fmt::format_to(std::back_inserter(out), "{}{:.0f},{},{},{},{}\n", start, c.steps[t],
-                         number(e.mean), number(e.lo), number(e.hi), number(e.median));
+          out += fmt::format("{}{:.0f},{},{},{},{}\n", start, c.steps[t], number(e.mean),
+                             number(e.lo), number(e.hi), number(e.median));
         }
       }
   return out;
@@ -205,9 +205,9 @@ std::string agents_csv(const StudyResult& result) {
     for (const MethodResult& m : s.methods)
       for (std::size_t i = 0; i < m.agents.size(); ++i) {
         const Estimate &e = m.agents[i].mse, &v = m.agents[i].vs_independent;
-        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{},{},{},{}", place(s),
-                       csv_field(m.name), i, number(e.mean), number(e.lo), number(e.hi),
-                       number(v.mean), number(v.lo), number(v.hi));
+        out += fmt::format("{}{},{},{},{},{},{},{},{}", place(s), csv_field(m.name), i,
+                           number(e.mean), number(e.lo), number(e.hi), number(v.mean), number(v.lo),
+                           number(v.hi));
         if (near) out += fmt::format(",{}", s.distance.empty() ? "" : number(s.distance[i]));
         for (const std::string& name : more) {
           const auto c = std::find(m.columns.begin(), m.columns.end(), name);
@@ -227,9 +227,9 @@ std::string solutions_csv(const StudyResult& result) {
       for (std::size_t j = 0; j < m.solution.size(); ++j) {
         const std::size_t d = s.unknown_names.size();
         if (out.empty()) out = header(result, "method,agent,name,unknown,value");
-        fmt::format_to(std::back_inserter(out), "{}{},{},{},{},{}\n", place(s), csv_field(m.name),
-                       j / d, csv_field(s.agent_names[j / d]), csv_field(s.unknown_names[j % d]),
-                       number(m.solution[j]));
+        out += fmt::format("{}{},{},{},{},{}\n", place(s), csv_field(m.name), j / d,
+                           csv_field(s.agent_names[j / d]), csv_field(s.unknown_names[j % d]),
+                           number(m.solution[j]));
       }
   return out;
 }

@@ -3,7 +3,6 @@
 #define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/base/json.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/version.h"
@@ -216,13 +216,13 @@ std::vector<TaskState> Checkpoints::read(const Note& note, const Check& check) c
       std::vector<TaskState> tasks = read_file(path(*number), parse_json(identity_));
       check(tasks);
       if (!reasons.empty() && note)
-        note(fmt::format("{}; going on from {}", fmt::join(reasons, "; "), path(*number)));
+        note(fmt::format("{}; going on from {}", join(reasons, "; "), path(*number)));
       return tasks;
     } catch (const std::exception& e) {
       reasons.push_back(fmt::format("{} cannot be used: {}", path(*number), e.what()));
     }
   }
-  if (!reasons.empty()) throw BadInput(fmt::format("{}", fmt::join(reasons, "; ")));
+  if (!reasons.empty()) throw BadInput(join(reasons, "; "));
   return {};
 }
 

@@ -1,7 +1,6 @@
 #include "affpcl/study/spec.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <toml++/toml.h>
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <sstream>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/toml_text.h"
@@ -94,7 +94,7 @@ std::string written(const toml::node& node) {
 }
 
 std::string allowed_words(const std::vector<std::string_view>& words) {
-  return fmt::format("; allowed: {}", fmt::join(words, ", "));
+  return "; allowed: " + join(words, ", ");
 }
 
 class Parser {

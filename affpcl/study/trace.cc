@@ -34,8 +34,8 @@ void Trace::follow(Run& run, std::uint32_t replicate, std::int64_t agents) {
   std::string& out = lines_.at(replicate);
   run.watch([this, &run, &out, replicate, agents](std::size_t m, std::int64_t step) {
     const auto row = [&](const char* what, const std::string& agent, int index, double value) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{:.17g}\n", csv_field(methods_[m]),
-                     replicate, step, what, agent, index, value);
+      out += fmt::format("{},{},{},{},{},{},{:.17g}\n", csv_field(methods_[m]), replicate, step,
+                         what, agent, index, value);
     };
     for (std::int64_t i = 0; i < agents; ++i)
       for (int r = 0; r < run.dimension(); ++r)

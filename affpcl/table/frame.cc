@@ -3,7 +3,6 @@
 #include "affpcl/table/frame.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/join.h"
 #include "affpcl/data/inputs.h"
 #include "affpcl/data/weights.h"
 #include "affpcl/random/streams.h"
@@ -237,7 +237,7 @@ void refuse_row_columns(const Tables& tables, const Encoding& e, const std::vect
                     offsets.size() == 1 ? "" : "s", to_text(e.family),
                     wanted == 1 ? "one"
                                 : fmt::format("{}, one for each class in the order {}", wanted,
-                                              fmt::join(e.classes, ", "))));
+                                              join(e.classes, ", "))));
 }
 
 // The columns that belong to rows.
