@@ -218,7 +218,7 @@ Verb affinity_verb(const std::string& command_line) {
           "  affpcl affinity examples/shops.csv --target sales --agent shop",
       .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
   verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
-              std::string("an experiment (TOML), or data: ") + kDataDoc, {.required = true});
+              fmt::format("an experiment (TOML), or data: {}", kDataDoc), {.required = true});
   verb.group = kOfSpecs;
   verb.flag("--measure", &o->measure,
             "also run the spec on that system and put each agent's measured ratio beside");
