@@ -98,7 +98,7 @@ class FitOptions:
     @property
     def repeats(self) -> int:
         """
-        exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to 20,000 rows, else 1
+        exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to 20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)
         """
 
     @repeats.setter
@@ -327,6 +327,15 @@ class FitOptions:
 
     @plain.setter
     def plain(self, arg: bool, /) -> None: ...
+
+    @property
+    def approximation(self) -> str:
+        """
+        binomial and multinomial: laplace, as lme4 and GPBoost have it; variational: a lower bound of the likelihood; auto: laplace for two classes unless the bound shows it to be far off
+        """
+
+    @approximation.setter
+    def approximation(self, arg: str, /) -> None: ...
 
     @property
     def method(self) -> str:
