@@ -28,13 +28,6 @@ constexpr double kStillLeft = 1e4;   // times that: no rounding error
 constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays,
 constexpr std::size_t kColumns = 8;  // from this number of coefficients on
 
-// Calls work(agent) for the agents of a leaf.
-template <class Work>
-void each_agent(std::int64_t leaf, std::size_t agents, Work work) {
-  const Leaves run = agents_in({leaf, leaf + 1}, agents);
-  for (std::int64_t i = run.first; i < run.last; ++i) work(static_cast<std::size_t>(i));
-}
-
 }  // namespace
 
 // Cholesky's factor with the largest pivots first, as far as A has rank.
@@ -249,8 +242,8 @@ Evidence::Evidence(const Moments& m, double centre_precision, Team& team, bool r
       W_(m.held() * m.d * m.d),
       v_(m.held() * m.d),
       low_rank_(m.held()),
-      first_(m.d * m.d + m.d + 3, team.workers()),
-      second_(4 * m.d * m.d + 2 * m.d + 4, team.workers()),
+      first_(m.d * m.d + m.d + 3, m.n, team),
+      second_(4 * m.d * m.d + 2 * m.d + 4, m.n, team),
       squares_(m.d * m.d, m.n, team) {
   AgentSum sum(m.d + 2, m.n, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
@@ -275,11 +268,10 @@ const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool dia
   D_ = D, s2_ = s2, diagonal_ = diagonal;
   const Matrix root = root_of(D, diagonal);
   const std::size_t d = m_.d, dd = d * d;
-  const double* sums =
-      first_(team_, agent_leaves(m_.n), [&](std::int64_t leaf, int, double* out) {
-        First space(d);
-        each_agent(leaf, m_.n, [&](std::size_t i) { add_first(i, root, space, out); });
-      });
+  std::vector<First> spaces(static_cast<std::size_t>(team_.workers()), First(d));
+  const double* sums = first_([&](std::size_t i, int worker, double* out) {
+    add_first(i, root, spaces[static_cast<std::size_t>(worker)], out);
+  });
   Matrix H = MatrixView(sums, d, d);
   const std::span h(sums + dd, d);
   const double* rest = sums + dd + d;
@@ -303,11 +295,10 @@ const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool dia
 EvidenceSlopes Evidence::slopes() {
   const std::size_t d = m_.d, dd = d * d;
   const Vector D_diagonal = diagonal_of(D_);
-  const double* sums =
-      second_(team_, agent_leaves(m_.n), [&](std::int64_t leaf, int, double* out) {
-        Second space(d);
-        each_agent(leaf, m_.n, [&](std::size_t i) { add_second(i, D_diagonal, space, out); });
-      });
+  std::vector<Second> spaces(static_cast<std::size_t>(team_.workers()), Second(d));
+  const double* sums = second_([&](std::size_t i, int worker, double* out) {
+    add_second(i, D_diagonal, spaces[static_cast<std::size_t>(worker)], out);
+  });
   EvidenceSlopes s;
   s.G = MatrixView(sums, d, d);
   s.T = MatrixView(sums + dd, d, d);

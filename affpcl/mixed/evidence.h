@@ -97,8 +97,7 @@ class Evidence {
   Vector column_squares_;
   std::vector<double> W_, v_;  // X'V^-1 X and X'V^-1 y of every agent held
   std::vector<LowRank> low_rank_;  // empty ones where A has full rank
-  TeamSum first_, second_;
-  AgentSum squares_;
+  AgentSum first_, second_, squares_;
   // The point of the last value.
   Matrix D_;
   double s2_ = 1;

@@ -191,7 +191,7 @@ struct GlmmEvidence::Impl {
   std::vector<double> v, blocks, constants;  // by agent held
   std::vector<char> known;  // whether blocks has the agent's curvature, of whatever point
   std::vector<std::unique_ptr<Space>> spaces;
-  TeamSum sum;
+  std::optional<AgentSum> sum;
   std::size_t sum_width = 0;
   EvidenceSums result;
   const GlmmPoint* point = nullptr;

@@ -292,13 +292,10 @@ const EvidenceSums& GlmmEvidence::Impl::evaluate(const GlmmPoint& where, bool wa
   }
   const std::size_t size = information_size(),
                     width = 2 + p + p * p + slope_size() + (full ? 1 : 2) * size * size + e + e * e;
-  if (width != sum_width) sum = TeamSum(width, team.workers()), sum_width = width;
-  const double* at =
-      sum(team, agent_leaves(rows.agents), [&](std::int64_t leaf, int worker, double* out) {
-        const Leaves run = agents_in({leaf, leaf + 1}, rows.agents);
-        for (std::int64_t i = run.first; i < run.last; ++i)
-          add_agent(static_cast<std::size_t>(i), *spaces[static_cast<std::size_t>(worker)], out);
-      });
+  if (width != sum_width) sum.emplace(width, rows.agents, team), sum_width = width;
+  const double* at = (*sum)([&](std::size_t i, int worker, double* out) {
+    add_agent(i, *spaces[static_cast<std::size_t>(worker)], out);
+  });
   const auto vector = [&](std::size_t n) {
     const double* const from = std::exchange(at, at + n);
     return Vector(from, at);

@@ -1,6 +1,7 @@
 #include "affpcl/runtime/collectives.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -106,8 +107,28 @@ void scatter(Processes& processes, std::span<double> mine,
   processes.scatter(std::as_writable_bytes(mine), [&](Bytes bytes) { fill(as_doubles(bytes)); });
 }
 
+void add_exactly(std::span<const double> numbers, std::span<Fixed> sums) {
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    if (!(std::abs(numbers[k]) < kLargestFixed))
+      throw BadInput(
+          "`sum fixed`: a sum over rows is not finite, or beyond 4.5e15, where numbers in fixed point "
+          "end; use smaller units");
+    sums[k] += to_fixed(numbers[k]);
+  }
+}
+
+void sum_exactly(Processes& processes, std::span<Fixed> sums, std::span<double> totals) {
+  processes.sum(sums);
+  for (std::size_t k = 0; k < sums.size(); ++k) totals[k] = to_double(sums[k]);
+}
+
 void sum(Processes& processes, std::span<double> numbers) {
   if (processes.count() == 1) return;
+  if (processes.apart()) {
+    std::vector<Fixed> sums(numbers.size());
+    add_exactly(numbers, sums);
+    return sum_exactly(processes, sums, numbers);
+  }
   const std::vector<double> all = all_gather(processes, numbers);
   std::fill(numbers.begin(), numbers.end(), 0.0);
   for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
@@ -153,6 +174,9 @@ void on_all_ranks(Processes& processes, FunctionRef<void()> work) {
     refused.emplace_back(e.marked());
   }
   if (!processes.any(!refused.empty())) return;
+  if (processes.apart())  // a sentence may hold values of rows
+    throw BadInput(!refused.empty() ? refused[0]
+                                    : "another site has refused its rows; its own message says why");
   for (const std::vector<std::string>& theirs : all_gather(processes, refused))
     if (!theirs.empty()) throw BadInput(theirs[0]);
 }

@@ -34,7 +34,14 @@ void gather(Processes& processes, std::span<const double> mine,
 void scatter(Processes& processes, std::span<double> mine,
              FunctionRef<void(std::span<double>)> fill);
 
-// Sums over the ranks, number by number, added in the order of the ranks.
+// Sums in fixed point, which no order or partition changes: numbers are brought to fixed point and
+// added to `sums`; those of all ranks are added to `totals`. BadInput where a number is not finite or
+// too large.
+void add_exactly(std::span<const double> numbers, std::span<Fixed> sums);
+void sum_exactly(Processes& processes, std::span<Fixed> sums, std::span<double> totals);
+
+// Sums over the ranks, number by number, added in the order of the ranks; in fixed point where the
+// ranks are apart.
 void sum(Processes& processes, std::span<double> numbers);
 std::size_t sum(Processes& processes, std::size_t count);
 

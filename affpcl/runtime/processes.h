@@ -8,6 +8,7 @@
 #include <span>
 
 #include "affpcl/base/function_ref.h"
+#include "affpcl/math/fixed.h"
 
 namespace affpcl {
 
@@ -21,6 +22,9 @@ class Processes {
   virtual int rank() const { return 0; }
   virtual int count() const { return 1; }
   bool first() const { return rank() == 0; }
+  // Each has rows that no other may read: sites of different organisations (federation/site.h). Such
+  // processes add (sum) and exchange strings (all_gather), and nothing else.
+  virtual bool apart() const { return false; }
 
   // The bytes of every rank, in the order of the ranks, on every rank: counts[r] come from rank r.
   virtual void all_gather(ConstBytes mine, Counts counts, Bytes all);
@@ -34,6 +38,8 @@ class Processes {
   // Rank 0 calls fill(bytes) for every rank, in the order of the ranks; these arrive there in
   // `mine`.
   virtual void scatter(Bytes mine, FunctionRef<void(Bytes)> fill) { fill(mine); }
+  // The sums over all ranks, number by number, modulo 2^128.
+  virtual void sum(std::span<Fixed> numbers);
   // Whether it is true on any rank.
   virtual bool any(bool mine) { return mine; }
 

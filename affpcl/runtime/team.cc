@@ -15,7 +15,7 @@ using Work = FunctionRef<void(std::int64_t, int)>;
 
 class Serial final : public Team {
  public:
-  explicit Serial(Processes& processes) : Team(1, processes) {}
+  Serial(Processes& processes, Sums sums) : Team(1, processes, sums) {}
   void each(Leaves mine, Work work) override {
     for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
   }
@@ -33,7 +33,7 @@ void spin_until(Ready ready) {
 
 class Threads final : public Team {
  public:
-  Threads(int workers, Processes& processes) : Team(workers, processes) {
+  Threads(int workers, Processes& processes, Sums sums) : Team(workers, processes, sums) {
     for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
   }
   ~Threads() override {
@@ -111,11 +111,12 @@ int threads_or_all(int threads) {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::unique_ptr<Team> serial_team(Processes& processes) {
-  return std::make_unique<Serial>(processes);
+std::unique_ptr<Team> serial_team(Processes& processes, Sums sums) {
+  return std::make_unique<Serial>(processes, sums);
 }
-std::unique_ptr<Team> thread_team(int threads, Processes& processes) {
-  return threads <= 1 ? serial_team(processes) : std::make_unique<Threads>(threads, processes);
+std::unique_ptr<Team> thread_team(int threads, Processes& processes, Sums sums) {
+  if (threads <= 1) return serial_team(processes, sums);
+  return std::make_unique<Threads>(threads, processes, sums);
 }
 
 const double* TeamSum::operator()(Team& team, std::int64_t leaves,

@@ -3,20 +3,33 @@
 // ascending order, so sums over leaves have the same bits for any team (math/sum_tree.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
+#include "affpcl/base/params.h"
 #include "affpcl/math/sum_tree.h"
 #include "affpcl/runtime/processes.h"
 
 namespace affpcl {
 
+// How sums over agents are added: in doubles, in a fixed order, or exactly, in fixed point, where the
+// order does not matter (math/fixed.h).
+enum class Sums { kFloat, kFixed };
+template <>
+struct EnumNames<Sums> {
+  static constexpr std::array<std::string_view, 2> all = {"float", "fixed"};
+};
+
 class Team {
  public:
-  Team(int workers, Processes& processes)
-      : processes_(processes), scratch_(static_cast<std::size_t>(workers)) {}
+  Team(int workers, Processes& processes, Sums sums)
+      : processes_(processes),
+        sums_(processes.apart() ? Sums::kFixed : sums),
+        scratch_(static_cast<std::size_t>(workers)) {}
   virtual ~Team() = default;
   int workers() const { return static_cast<int>(scratch_.size()); }  // of this rank
   // A worker's memory, kept from run to run: a new allocation costs as much as some small rounds.
@@ -30,6 +43,10 @@ class Team {
   }
 
   Processes& processes() const { return processes_; }
+  Sums sums() const { return sums_; }
+  // The agents of a site that is apart from the others, once it is known which these are.
+  void set_agents(Leaves run) { agents_ = run; }
+  Leaves agents() const { return agents_; }
   Leaves own(std::int64_t leaves) const { return own(leaves, processes_.rank()); }
   Leaves own(std::int64_t leaves, int rank) const {
     return share_of(leaves, rank, processes_.count());
@@ -37,12 +54,15 @@ class Team {
 
  private:
   Processes& processes_;
+  Sums sums_;
+  Leaves agents_;
   std::vector<Scratch> scratch_;
 };
 
-std::unique_ptr<Team> serial_team(Processes& processes = this_process());
+std::unique_ptr<Team> serial_team(Processes& processes = this_process(), Sums sums = Sums::kFloat);
 // Keeps its threads, which sleep between calls.
-std::unique_ptr<Team> thread_team(int threads, Processes& processes = this_process());
+std::unique_ptr<Team> thread_team(int threads, Processes& processes = this_process(),
+                                  Sums sums = Sums::kFloat);
 int threads_or_all(int threads);  // 0: as many as the machine has
 
 // A sum over leaves, `width` numbers each, whose memory is kept from call to call.

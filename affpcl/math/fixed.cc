@@ -1,0 +1,33 @@
+#include "affpcl/math/fixed.h"
+
+#include <bit>
+#include <cmath>
+
+namespace affpcl {
+
+Fixed to_fixed(double v) {
+  const double size = std::abs(v);
+  Fixed f{.low = 0, .high = static_cast<std::uint64_t>(size)};
+  double units = (size - static_cast<double>(f.high)) / kFixedUnit;  // exact: a whole power of 2
+  if (units < 0x1p52) units = std::nearbyint(units);
+  f.low = static_cast<std::uint64_t>(units);
+  return v < 0 ? -f : f;
+}
+
+double to_double(Fixed v) {
+  const bool negative = v.high >> 63 != 0;
+  if (negative) v = -v;
+  double size = 0;
+  if (v.high == 0) {
+    size = static_cast<double>(v.low) * kFixedUnit;
+  } else {
+    // The leading 64 bits. The last of them stands for all that follow, so one rounding is right.
+    const int shift = std::countl_zero(v.high);
+    std::uint64_t lead = v.high, rest = v.low;
+    if (shift > 0) lead = v.high << shift | v.low >> (64 - shift), rest = v.low << shift;
+    size = std::ldexp(static_cast<double>(lead | (rest != 0 ? 1 : 0)), -shift);
+  }
+  return negative ? -size : size;
+}
+
+}  // namespace affpcl
