@@ -28,6 +28,14 @@ constexpr double kStillLeft = 1e4;   // times that: no rounding error
 constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays,
 constexpr std::size_t kColumns = 8;  // from this number of coefficients on
 
+// A worker's memory for agents of d coefficients, for every worker.
+template <class Space>
+std::vector<Space> of_workers(std::size_t d, int workers) {
+  std::vector<Space> spaces;
+  for (int w = 0; w < workers; ++w) spaces.emplace_back(d);
+  return spaces;
+}
+
 }  // namespace
 
 // Cholesky's factor with the largest pivots first, as far as A has rank.
@@ -268,7 +276,7 @@ const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool dia
   D_ = D, s2_ = s2, diagonal_ = diagonal;
   const Matrix root = root_of(D, diagonal);
   const std::size_t d = m_.d, dd = d * d;
-  std::vector<First> spaces(static_cast<std::size_t>(team_.workers()), First(d));
+  std::vector<First> spaces = of_workers<First>(d, team_.workers());
   const double* sums = first_([&](std::size_t i, int worker, double* out) {
     add_first(i, root, spaces[static_cast<std::size_t>(worker)], out);
   });
@@ -295,7 +303,7 @@ const Evidence::Value& Evidence::operator()(const Matrix& D, double s2, bool dia
 EvidenceSlopes Evidence::slopes() {
   const std::size_t d = m_.d, dd = d * d;
   const Vector D_diagonal = diagonal_of(D_);
-  std::vector<Second> spaces(static_cast<std::size_t>(team_.workers()), Second(d));
+  std::vector<Second> spaces = of_workers<Second>(d, team_.workers());
   const double* sums = second_([&](std::size_t i, int worker, double* out) {
     add_second(i, D_diagonal, spaces[static_cast<std::size_t>(worker)], out);
   });
