@@ -74,7 +74,7 @@ std::unique_ptr<Solver> make_solver(const FitOptions& o) {
 std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
   if (parallel == Solver::Parallel::kNone) return serial_team();
   const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
-  return thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process());
+  return thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
 }
 
 void count_traffic(Processes& processes, FitResult& result) {
@@ -119,8 +119,10 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.repeats = repeats;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
-  if (result.scored && team.processes().first()) {
-    judge_agents(frame, fitted.tallies, result);
+  const bool apart = team.processes().apart();
+  if (result.scored && (apart || team.processes().first())) {
+    const std::unique_ptr<Team> alone = serial_team(this_process(), team.sums());
+    judge_agents(frame, fitted.tallies, apart ? team : *alone, result);
     tests.score_unseen(result);
   }
   count_traffic(team.processes(), result);

@@ -56,6 +56,9 @@ const Params<FitOptions>& FitOptions::params() {
          "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
          "20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)",
          between(0, kMostRepeats)},
+        {"sum", &FitOptions::sum,
+         "sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any "
+         "partition of the agents, as in a federation"},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

@@ -10,6 +10,7 @@
 #include "affpcl/mixed/options.h"
 #include "affpcl/problem/td_log.h"
 #include "affpcl/runtime/processes.h"
+#include "affpcl/runtime/team.h"
 #include "affpcl/stream/options.h"
 #include "affpcl/table/encode.h"
 #include "affpcl/table/model.h"
@@ -20,6 +21,7 @@ struct FitOptions {
   FrameOptions frame = {.paths = {}, .target = {}, .agent = {}, .family = "auto"};
   int threads = 0;                 // 0: as many as the machine has
   Processes* processes = nullptr;  // that share the agents; nullptr: this one
+  Sums sum = Sums::kFloat;         // how sums over agents are added
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double)> progress = {};
   // False: personalised models only, without cross-validation; a stream scores itself as it learns.

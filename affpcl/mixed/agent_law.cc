@@ -204,7 +204,7 @@ LearntLaw learn_law(const Moments& m, const Decomposition& model, Team& team) {
   const Matrix root = root_of(D, is_diagonal(D));
   constexpr std::size_t kWidth = 3 * Grid::kNoises;
   Matrix grids(m.held(), kWidth);
-  AgentSum sum_over(kLaws, m.n, team);
+  AgentSum sum_over("noise of the agents", kLaws, m.n, team);
   const double* const evidence = sum_over([&](std::size_t i, double* out) {
     const AgentGrid grid(Spectrum(m, root, model.centre, i), model.variances.s2);
     grid.summarise(grids.row(m.at(i)));

@@ -250,10 +250,10 @@ Evidence::Evidence(const Moments& m, double centre_precision, Team& team, bool r
       W_(m.held() * m.d * m.d),
       v_(m.held() * m.d),
       low_rank_(m.held()),
-      first_(m.d * m.d + m.d + 3, m.n, team),
-      second_(4 * m.d * m.d + 2 * m.d + 4, m.n, team),
-      squares_(m.d * m.d, m.n, team) {
-  AgentSum sum(m.d + 2, m.n, team);
+      first_("likelihood of the variances", m.d * m.d + m.d + 3, m.n, team),
+      second_("slopes of the likelihood", 4 * m.d * m.d + 2 * m.d + 4, m.n, team),
+      squares_("random effects", m.d * m.d, m.n, team) {
+  AgentSum sum("totals", m.d + 2, m.n, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
     const auto A = A_of(m, i);
     for (std::size_t j = 0; j < m.d; ++j) out[j] += A(j, j);

@@ -415,7 +415,7 @@ void set_bic(Glmm& model, std::size_t agents) {
 
 // Intercepts and further parameters of a model without columns.
 Vector start_of(const GlmmRows& rows, const Likelihood& likelihood, std::size_t spread, Team& team) {
-  AgentSum sum(likelihood.totals(), rows.agents, team);
+  AgentSum sum("totals", likelihood.totals(), rows.agents, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
     for (const GlmmRows::Run& run : rows.runs[rows.at(i)])
       likelihood.add_totals(rows.block(run.from, run.to - run.from), out);

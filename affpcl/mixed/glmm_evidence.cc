@@ -292,7 +292,7 @@ const EvidenceSums& GlmmEvidence::Impl::evaluate(const GlmmPoint& where, bool wa
   }
   const std::size_t size = information_size(),
                     width = 2 + p + p * p + slope_size() + (full ? 1 : 2) * size * size + e + e * e;
-  if (width != sum_width) sum.emplace(width, rows.agents, team), sum_width = width;
+  if (width != sum_width) sum.emplace("likelihood and its slopes", width, rows.agents, team), sum_width = width;
   const double* at = (*sum)([&](std::size_t i, int worker, double* out) {
     add_agent(i, *spaces[static_cast<std::size_t>(worker)], out);
   });

@@ -259,7 +259,7 @@ class GlmmFit final : public FoldFit {
     // Numbers were standardised: N log sd less, and the noise in units of the target.
     model.log_likelihood = best.log_likelihood;
     if (frame_.encoding.numeric()) {
-      AgentSum weights(1, frame_.agents.size(), team);
+      AgentSum weights("weight of the rows", 1, frame_.agents.size(), team);
       model.log_likelihood -= std::log(sd) * *weights([&](std::size_t i, double* out) {
         for (std::size_t r = frame_.begin(i, 0); r < frame_.begin(i + 1, 0); ++r)
           *out += frame_.row_weight.empty() ? 1 : frame_.row_weight[r];

@@ -32,7 +32,7 @@ LevelEvidence::LevelEvidence(const Moments& m, const LevelCells& cells,
       reach_(cells.count(), random_.size()),
       first_(m.d * m.d + m.d + 2, team.workers()),
       system_(cells.levels, cells.nested) {
-  AgentSum sum(m.d + 2, m.n, team);
+  AgentSum sum("totals", m.d + 2, m.n, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
     const auto A = A_of(m, i);
     for (std::size_t j = 0; j < m.d; ++j) out[j] += A(j, j);

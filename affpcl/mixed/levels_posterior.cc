@@ -18,7 +18,7 @@ LevelPosteriors::LevelPosteriors(const LevelEffects& effects, LevelEvidence& evi
     : e_(evidence), variance_cov_(evidence.moments().d, evidence.moments().d) {
   evidence.slopes(effects);
   const std::size_t p = effects.groups, q = effects.random.size();
-  AgentSum sum(p * p, e_.moments().n, e_.team());
+  AgentSum sum("information", p * p, e_.moments().n, e_.team());
   Matrix information = MatrixView(sum([&](std::size_t i, double* out) {
                                     const Matrix W = e_.agent_information(i);
                                     for (std::size_t k = 0; k < q; ++k)

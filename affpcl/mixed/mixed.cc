@@ -167,7 +167,7 @@ class MixedAgent final : public AgentFit {
 // Correlations of the outcomes' errors, over all rows.
 std::vector<double> noise_correlations(const Frame& frame, const Model& model, Team& team) {
   const std::size_t k = frame.channels;
-  AgentSum sum(k * k, frame.agents.size(), team);
+  AgentSum sum("correlations of outcomes", k * k, frame.agents.size(), team);
   const double* const S = sum([&](std::size_t i, double* out) {
     const std::size_t from = frame.begin(i, 0), count = frame.agent_rows(i);
     const Matrix X = frame.block(from, count);
@@ -235,7 +235,7 @@ class MixedFit final : public FoldFit {
       model.channels.push_back(describe_channel(fit, Units(frame_, c)));
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
-          pooled_weight(fit.moments, fit.learnt, fit.pooled, centre_precision_, team);
+          pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.moments, fit.learnt, fit.pooled, centre_precision_, team);
     }
     if (!frame_.theta.empty()) model.noise = noise_correlations(frame_, model, team);
   }
@@ -262,7 +262,7 @@ class MixedFit final : public FoldFit {
         *std::min_element(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
           return a.bic < b.bic;
         });
-    AgentSum rows(1, frame_.agents.size(), team);
+    AgentSum rows("number of rows", 1, frame_.agents.size(), team);
     const double N = *rows([&](std::size_t i, double* out) {
       *out += fit.moments.rows[fit.moments.at(i)];
     });

@@ -156,7 +156,8 @@ Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
                      std::span<const double> psi, Team& team) {
   const std::size_t p = likelihood.predictors() * rows.d;
   const std::size_t width = 1 + p + likelihood.pairs() * rows.d * rows.d;
-  AgentSum sums(width, rows.agents, team), total(1, rows.agents, team);
+  AgentSum sums("pooled model", width, rows.agents, team),
+      total("pooled model", 1, rows.agents, team);
   const auto curve = [&](const Vector& x) {
     const double* const all = sums([&](std::size_t i, double* out) {
       add_curve(rows, likelihood, psi, rows.at(i), x, out);

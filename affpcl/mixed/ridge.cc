@@ -87,7 +87,7 @@ Ridge fit_ridge(const Moments& m, std::size_t agent) {
 
 Moments pooled(const Moments& m, Team& team) {
   const std::size_t d = m.d, dd = d * d;
-  AgentSum sum(dd + d + 2, m.n, team);
+  AgentSum sum("pooled model", dd + d + 2, m.n, team);
   const double* const total = sum([&](std::size_t agent, double* out) {
     const std::size_t i = m.at(agent);
     for (std::size_t j = 0; j < dd; ++j) out[j] += m.A[i * dd + j];

@@ -11,7 +11,6 @@ namespace {
 
 using namespace mixed;
 
-constexpr std::size_t kGroups = 10;         // of agents, held out in turn
 constexpr std::size_t kFewestAgents = 4;    // to compare on
 constexpr double kLeastWeight = 0.05;       // a smaller one is 0
 
@@ -39,17 +38,18 @@ Vector solve_without(MatrixView all, MatrixView part, std::span<const double> al
 
 }  // namespace
 
-double pooled_weight(const Moments& m, const Learnt& learnt, const Ridge& pooled,
-                     double centre_precision, Team& team) {
+double pooled_weight(const std::vector<std::size_t>& group, const Moments& m, const Learnt& learnt,
+                     const Ridge& pooled, double centre_precision, Team& team) {
   if (m.n < kFewestAgents) return 0;
-  const std::size_t d = m.d, groups = std::min(kGroups, m.n), width = GroupSums::width(d);
+  const std::size_t d = m.d, groups = kUnseenGroups, width = GroupSums::width(d);
   const Decomposition& best = learnt.best();
   Evidence evidence(learnt.moments, centre_precision, team);
   const MatrixView D = as_matrix(best.variances.D, d);
   evidence(D, best.variances.s2, is_diagonal(D));
-  AgentSum sum_over(groups * width, m.n, team);
+  const auto first = static_cast<std::size_t>(own_agents(m.n, team).first);
+  AgentSum sum_over("model of unseen agents", groups * width, m.n, team);
   const double* const sums = sum_over([&](std::size_t i, double* out) {
-    double* const to = out + i % groups * width;
+    double* const to = out + group[i - first] * width;
     add(evidence.information(i).all(), {to, d * d});
     add(A_of(m, i).all(), {to + d * d, d * d});
     add(evidence.pull(i), {to + 2 * d * d, d});

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "affpcl/base/function_ref.h"
 #include "affpcl/math/fixed.h"
@@ -23,8 +25,12 @@ class Processes {
   virtual int count() const { return 1; }
   bool first() const { return rank() == 0; }
   // Each has rows that no other may read: sites of different organisations (federation/site.h). Such
-  // processes add (sum) and exchange strings (all_gather), and nothing else.
+  // processes add (sum) and exchange strings (all_gather), and nothing else. What is gathered to rank
+  // 0 stays where it is.
   virtual bool apart() const { return false; }
+  virtual std::string name() const { return {}; }  // of a site that is apart
+  // What the following sums are for, in words: a site keeps account of what it sends.
+  virtual void set_purpose(std::string_view) {}
 
   // The bytes of every rank, in the order of the ranks, on every rank: counts[r] come from rank r.
   virtual void all_gather(ConstBytes mine, Counts counts, Bytes all);

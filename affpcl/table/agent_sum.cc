@@ -4,8 +4,8 @@
 
 namespace affpcl {
 
-AgentSum::AgentSum(std::size_t width, std::size_t agents, Team& team)
-    : team_(team), width_(width), agents_(agents) {
+AgentSum::AgentSum(std::string_view purpose, std::size_t width, std::size_t agents, Team& team)
+    : team_(team), purpose_(purpose), width_(width), agents_(agents) {
   if (team.sums() == Sums::kFloat) {
     sum_ = TeamSum(width, team.workers());
     return;
@@ -26,6 +26,7 @@ const double* AgentSum::exact(FunctionRef<void(std::int64_t, int, double*)> agen
   std::vector<Fixed>& all = workers_[0].sum;
   for (std::size_t w = 1; w < workers_.size(); ++w)
     for (std::size_t k = 0; k < width_; ++k) all[k] += workers_[w].sum[k];
+  team_.processes().set_purpose(purpose_);
   sum_exactly(team_.processes(), all, total_);
   return total_.data();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -32,7 +33,8 @@ inline Leaves own_agents(std::size_t agents, const Team& team) {
 // for each of this process's.
 class AgentSum {
  public:
-  AgentSum(std::size_t width, std::size_t agents, Team& team);
+  // `purpose` is what the sum is for, in words: a site keeps account of what it sends.
+  AgentSum(std::string_view purpose, std::size_t width, std::size_t agents, Team& team);
   // Valid until the next call.
   template <class Add>
   const double* operator()(Add add) {
@@ -55,6 +57,7 @@ class AgentSum {
   const double* exact(FunctionRef<void(std::int64_t, int, double*)> agent);
 
   Team& team_;
+  std::string_view purpose_;
   std::size_t width_, agents_;
   TeamSum sum_;
   std::vector<double> total_;

@@ -101,7 +101,7 @@ ClassTally::ClassTally(const Frame& frame, int repeats, Team& team)
       classes_(frame.encoding.classes.size()),
       models_(static_cast<std::size_t>(team.workers())) {
   if (classes_ == 0) return;
-  AgentSum sum(1, frame.agents.size(), team);
+  AgentSum sum("weight of the rows", 1, frame.agents.size(), team);
   const double total = *sum([&](std::size_t i, double* out) {
     for (std::size_t r = frame.begin(i, 0); r < frame.begin(i + 1, 0); ++r) *out += frame.weight(r);
     const auto [from, to] = frame.test_rows(i);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <mutex>
 
 #include "affpcl/runtime/collectives.h"
+#include "affpcl/runtime/side_by_side.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_scores.h"
 #include "affpcl/table/stack.h"
@@ -38,11 +40,14 @@ class CrossValidation {
         tallies_(count()),
         classes_(frame, repeats, team) {}
 
+  // Numbers that predict a row: room for the predictions of all folds.
+  void make_room(std::size_t width) { predictions_.resize(frame_.rows * 3 * width); }
+
   // Predictions of the rows of one fold.
-  void predict(const FoldFit& fit, int fold) {
+  void predict(const FoldFit& fit, int fold, Team& team) {
     std::unique_ptr<RowScorer>& scorer = scorers_[static_cast<std::size_t>(fold)] = fit.scorer();
-    predictions_.resize(frame_.rows * 3 * scorer->width());
-    each([&](std::size_t i) {
+    team.each(own_, [&](std::int64_t at, int) {
+      const auto i = static_cast<std::size_t>(at);
       const std::size_t from = frame_.begin(i, fold), to = frame_.begin(i, fold + 1);
       if (from < to) fit.agent(i)->predict(from, to, predicted(*scorer, from));
     });
@@ -54,15 +59,22 @@ class CrossValidation {
     std::vector<std::vector<StackLosses>> losses(count(),
                                                  std::vector<StackLosses>(scorers_.size()));
     each([&](std::size_t i) { add_losses(i, losses[held(i)]); });
-    for (std::size_t f = 0; f < scorers_.size(); ++f) {
-      if (!scorers_[f]) continue;
+    for (std::size_t i = 0; i < count(); ++i)
+      for (std::size_t f = 0; f < scorers_.size(); ++f) all_[i].add(losses[i][f], 1);
+    std::vector<std::vector<ByKind<double>>> weights_of(scorers_.size());
+    const auto find_weights = [&](std::size_t f, Team& team) {
+      if (!scorers_[f]) return;
       std::vector<StackLosses> others(count());
       for (std::size_t i = 0; i < count(); ++i)
-        for (std::size_t g = 0; g < scorers_.size(); ++g) {
-          all_[i].add(losses[i][g], f == g ? 1 : 0);
+        for (std::size_t g = 0; g < scorers_.size(); ++g)
           others[i].add(losses[i][g], f == g || (forward() && g > f) ? 0 : 1);
-        }
-      const std::vector<ByKind<double>> weights = fold_weights(f, others);
+      weights_of[f] = fold_weights(f, others, team);
+    };
+    if (!forward()) side_by_side(scorers_.size(), team_, find_weights);
+    for (std::size_t f = 0; f < scorers_.size(); ++f) {
+      if (!scorers_[f]) continue;
+      if (forward()) find_weights(f, team_);  // they depend on the scores of the folds before
+      const std::vector<ByKind<double>>& weights = weights_of[f];
       const bool shown = frame_.tests.empty();  // else test rows are
       team_.each(own_, [&](std::int64_t agent, int worker) {
         const auto i = static_cast<std::size_t>(agent);
@@ -89,7 +101,7 @@ class CrossValidation {
     if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
     std::vector<StackLosses> mean(count());
     for (std::size_t i = 0; i < count(); ++i) mean[i].add(all_[i], 1.0 / repeats_);
-    return stacked(mean);
+    return stacked(mean, team_);
   }
 
   // Scores the test rows instead, with models of all other rows.
@@ -124,17 +136,17 @@ class CrossValidation {
   void each(Each agent) {
     team_.each(own_, [&](std::int64_t i, int) { agent(static_cast<std::size_t>(i)); });
   }
-  std::vector<ByKind<double>> stacked(const std::vector<StackLosses>& losses) {
+  std::vector<ByKind<double>> stacked(const std::vector<StackLosses>& losses, Team& team) {
     const Encoding& e = frame_.encoding;
     if (!stacks()) return std::vector(count(), vertex(Kind::kPersonalised));
     const bool log_losses = !e.classes.empty() || e.family == Family::kBinomial;
-    return stack_weights(losses, frame_.agents.size(), log_losses, team_);
+    return stack_weights(losses, frame_.agents.size(), log_losses, team);
   }
 
   // Of the four candidates, the one with the smallest loss on all rows that were scored so far.
   std::size_t best_candidate() {
     if (!stacks()) return 0;
-    AgentSum sum(kCandidates, frame_.agents.size(), team_);
+    AgentSum sum("losses on held-out rows", kCandidates, frame_.agents.size(), team_);
     const double* const totals = sum([&](std::size_t i, double* out) {
       for (std::size_t c = 0; c < kCandidates; ++c) out[c] += tallies_[held(i)][c].loss.chosen;
     });
@@ -144,13 +156,13 @@ class CrossValidation {
   // The weights that a fold is scored with, from the losses on others. In time these are all that is
   // known by then, and so is the candidate.
   std::vector<ByKind<double>> fold_weights(std::size_t fold,
-                                           const std::vector<StackLosses>& others) {
-    if (!forward()) return stacked(others);
+                                           const std::vector<StackLosses>& others, Team& team) {
+    if (!forward()) return stacked(others, team);
     bool first = true;
     for (std::size_t f = 0; f < fold; ++f) first &= scorers_[f] == nullptr;
     const std::size_t best = first ? 1 : best_candidate();
     if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
-    return stacked(others);
+    return stacked(others, team);
   }
 
   void add_losses(std::size_t i, std::vector<StackLosses>& to) {
@@ -213,20 +225,26 @@ class CrossValidation {
 std::vector<ByKind<double>> cross_validate(Frame& frame, FoldedSolver& solver, const FoldFit& all,
                                            const FitRun& run, Fitted& fitted) {
   const double parts = 1 + run.repeats * frame.folds();
+  double done = 1;
+  std::mutex reporting;
   const bool forward = frame.held_out.how == Holdout::kForward;
   CrossValidation validation(frame, run.repeats, run.team);
   fitted.scored = run.score && frame.all_rows > 1;
+  if (fitted.scored) validation.make_room(all.scorer()->width());
   for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
     if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
     const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
-    for (int f = 0; f < frame.folds() && fitted.scored; ++f) {
+    side_by_side(sizes.size(), run.team, [&](std::size_t fold, Team& team) {
+      const auto f = static_cast<int>(fold);
       if (run.stopped()) fitted.scored = fitted.complete = false;
-      const auto held_out = static_cast<std::size_t>(sizes[static_cast<std::size_t>(f)]);
+      const auto held_out = static_cast<std::size_t>(sizes[fold]);
       const bool learnt = held_out < frame.all_rows && (f > 0 || !forward);
-      if (!fitted.scored || held_out == 0 || !learnt) continue;
-      validation.predict(*solver.learn(frame, f, run.team), f);
-      run.report((2 + repeat * frame.folds() + f) / parts);
-    }
+      if (!fitted.scored || held_out == 0 || !learnt) return;
+      const std::unique_ptr<FoldFit> fit = solver.learn(frame, f, team);
+      validation.predict(*fit, f, team);
+      const std::lock_guard lock(reporting);
+      run.report(++done / parts);
+    });
     if (fitted.scored) validation.score();
   }
   const Leaves own = own_agents(frame.agents.size(), run.team);

@@ -42,6 +42,18 @@ std::vector<std::string> outcomes(const FrameOptions& o) {
   return o.channels.empty() ? std::vector{o.target} : o.channels;
 }
 
+}  // namespace
+
+bool is_outcome(const FrameOptions& o, const std::string& name) { return has(outcomes(o), name); }
+
+bool is_feature(const FrameOptions& o, const Encoding& e, const std::string& name) {
+  return !is_outcome(o, name) && name != e.agent_column && name != o.time &&
+         !has(beside_features(o), name) && !has(o.exclude, name) &&
+         (o.features.empty() || has(o.features, name));
+}
+
+namespace {
+
 bool is_text(const Column& c) { return c.type == Column::Type::kText; }
 
 bool is_blank(const Column& c, std::size_t row) {
@@ -211,6 +223,7 @@ std::vector<std::int32_t> classes_of(const Tables& tables, const Column& c, Proc
     }
     found.insert(value(r));
   }
+  processes.set_purpose("names of classes");
   found = all_found(found, processes);
   const std::string& path = tables.parts[0].path;
   if (found.size() > kMostClasses)
@@ -233,13 +246,17 @@ std::vector<std::int32_t> classes_of(const Tables& tables, const Column& c, Proc
   return classes;
 }
 
-// Which levels the rows in `order` have.
+// Which levels the rows in `order` have, over all processes.
 std::vector<std::string> levels_used(const Column& c, const std::vector<std::size_t>& order,
                                      Processes& processes) {
-  std::set<std::string> found;
+  std::vector<double> rows(c.levels.size());
   for (std::size_t r : order)
-    if (c.codes[r] >= 0) found.insert(text(c, r));
-  return sorted_levels(all_found(found, processes));
+    if (c.codes[r] >= 0) ++rows[static_cast<std::size_t>(c.codes[r])];
+  sum(processes, rows);
+  std::set<std::string> found;
+  for (std::size_t l = 0; l < rows.size(); ++l)
+    if (rows[l] > 0) found.insert(c.levels[l]);
+  return sorted_levels(found);
 }
 
 // Puts `value` of the rows in `order` behind X.
@@ -327,7 +344,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   const auto check = [&](const std::string& name) {
     if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
   };
-  if (files.size() == 1 || !o.agent.empty() || names_agents(files[0]))
+  const bool whole = !o.site.empty() && o.agent.empty() && !has(header, "agent");
+  if (!whole && (files.size() == 1 || !o.agent.empty() || names_agents(files[0])))
     encoding.agent_column = agent_column(files[0], header, o.agent);
   const char* const option = o.channels.empty() ? "target" : "channels";
   const std::vector<std::string> predicted = outcomes(o);
@@ -508,6 +526,8 @@ void Problems::refuse(Processes& processes) const {
 RowAgents encode_agents(const Tables& tables, const FrameOptions& o, Processes& processes,
                         const Encoding& encoding, Marked marked) {
   if (encoding.agent_column.empty()) {
+    if (!o.site.empty())
+      return {.names = {o.site}, .of_row = std::vector<std::int32_t>(tables.rows)};
     RowAgents agents;
     on_all_ranks(processes, [&] { agents = row_agents(tables, ""); });
     return agents;
@@ -638,10 +658,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
   const std::size_t rows = sum(processes, tables.rows);
   const std::string& path = tables.parts[0].path;
   for (Column& c : tables.columns) {
-    if (has(outcomes(o), c.name) || c.name == encoding.agent_column || c.name == o.time ||
-        has(beside_features(o), c.name))
-      continue;
-    if (has(o.exclude, c.name) || (!o.features.empty() && !has(o.features, c.name))) continue;
+    if (!is_feature(o, encoding, c.name)) continue;
     const bool category = has(o.categorical, c.name), number = has(o.numeric, c.name);
     const std::string as_option = joined_names(std::span(&c.name, 1));
     if (category) make_text(c);
@@ -783,6 +800,9 @@ const Params<TableChoices>& TableChoices::params() {
            "columns that are categories, whatever they hold"},
           {"numeric", &TableChoices::numeric, "columns that must be numbers, and are no ids"},
           {"levels", &TableChoices::levels, "most levels of a column of texts", between(2, 10'000)},
+          {"level_rows", &TableChoices::level_rows,
+           "levels of a column of texts with fewer rows become one, called other",
+           between(1, 1'000'000)},
       }
           .add(&TableChoices::reading, ReadOptions::params());
   return kParams;
@@ -796,6 +816,7 @@ TableChoices TableChoices::of(const FrameOptions& o) {
           .categorical = joined_names(o.categorical),
           .numeric = joined_names(o.numeric),
           .levels = static_cast<std::int64_t>(o.levels),
+          .level_rows = static_cast<std::int64_t>(o.level_rows),
           .reading = o.reading};
 }
 
@@ -804,6 +825,7 @@ void TableChoices::put(FrameOptions& o) const {
   o.categorical = names_in(categorical, "categorical");
   o.numeric = names_in(numeric, "numeric");
   o.levels = static_cast<std::size_t>(levels);
+  o.level_rows = static_cast<std::size_t>(level_rows);
   o.reading = reading;
 }
 
@@ -864,7 +886,7 @@ std::vector<Scale> standardise(std::span<double> values, std::size_t columns, co
   std::vector<double> known(columns);
   std::vector<Scale> scales(columns);
   const auto weight = [&](std::size_t k) { return rows.weight.empty() ? 1 : rows.weight[k]; };
-  AgentSum sum(2 * columns, rows.agents(), team);
+  AgentSum sum("means and deviations of columns", 2 * columns, rows.agents(), team);
   const double* totals = sum([&](std::size_t i, double* out) {
     for (std::size_t c = 0; c < columns; ++c) {
       const double* const column = values.data() + c * rows.count();

@@ -133,7 +133,10 @@ struct FrameOptions {
   std::uint64_t seed = 1;
   ReadOptions reading = {};
   std::vector<std::string> categorical = {}, numeric = {};  // columns that are so, whatever they hold
-  std::size_t levels = 20;                                  // most of a text column that is a feature
+  std::size_t levels = 20;      // most of a text column that is a feature
+  std::size_t level_rows = 1;   // fewer rows make a level "other"; a site names no such level
+  // Of a site in a federation: its name, and the agent of all its rows where no column names agents.
+  std::string site = {};
   // Columns that are no features: rows come in the order of `time`, and lie in the folds that
   // `folds` names.
   std::string time = {}, folds = {};
@@ -143,12 +146,16 @@ struct FrameOptions {
 // What a person says about reading and columns, described once for the command line and Python.
 struct TableChoices {
   std::string missing = "error", categorical = {}, numeric = {};
-  std::int64_t levels = 20;
+  std::int64_t levels = 20, level_rows = 1;
   ReadOptions reading = {};
   static const Params<TableChoices>& params();
   void put(FrameOptions& options) const;
   static TableChoices of(const FrameOptions& options);  // which put() would make
 };
+
+bool is_outcome(const FrameOptions& options, const std::string& name);  // the target or a channel
+// Whether models may use the column.
+bool is_feature(const FrameOptions& options, const Encoding& encoding, const std::string& name);
 
 // What is wrong with the columns of a table, all of it at once.
 class Problems {

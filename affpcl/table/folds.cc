@@ -37,7 +37,7 @@ class NewRows {
   NewRows(const Frame& frame, Team& team)
       : frame_(frame), within_(frame.d, frame.d) {
     const std::size_t d = frame.d, n = frame.agents.size();
-    AgentSum sum(d * d + 1, n, team);
+    AgentSum sum("covariance of columns within agents", d * d + 1, n, team);
     const double* const total = sum([&](std::size_t i, double* out) {
       const Matrix rows = centred(i, mean_of(i));
       add_gram(1, rows, {out, d, d});
@@ -128,7 +128,7 @@ void each_list(const Frame& frame, AgentModel& agent, Each each) {
 
 // Gathers the models of all agents to rank 0.
 void gather_agents(const Frame& frame, Team& team, Model& model) {
-  if (team.processes().count() == 1) return;
+  if (team.processes().count() == 1 || team.processes().apart()) return;
   std::vector<double> numbers;
   const Leaves own = own_agents(frame.agents.size(), team);
   for (std::int64_t i = own.first; i < own.last; ++i) {
@@ -163,6 +163,7 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
 
 // Gathers the tallies of all agents to rank 0.
 void gather_tallies(Team& team, std::vector<RowTally>& tallies) {
+  if (team.processes().apart()) return;
   constexpr std::size_t kNumbers = sizeof(RowTally) / sizeof(double);
   static_assert(std::is_trivially_copyable_v<RowTally> && sizeof(RowTally) % sizeof(double) == 0);
   const Leaves own = own_agents(tallies.size(), team);
@@ -202,16 +203,16 @@ Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKin
 }
 
 std::vector<std::string> notes_of(const Frame& frame, const FoldFit& fit, const Model& model) {
-  const std::size_t n = frame.agents.size();
+  const std::size_t n = frame.agents.size(), here = model.agents.size();
   if (n == 1) return {"there is one agent, so nothing to share"};
   std::vector<std::string> notes = fit.notes();
   std::size_t few = 0, single = 0;
   for (const AgentModel& a : model.agents) few += a.rows < frame.d, single += a.rows == 1;
   if (few > 0)
     notes.push_back(fmt::format(
-        "{} of {} agents have fewer rows than coefficients ({}): they lean on the others", few, n,
+        "{} of {} agents have fewer rows than coefficients ({}): they lean on the others", few, here,
         frame.d));
-  if (single > 0) notes.push_back(fmt::format("{} of {} agents have a single row", single, n));
+  if (single > 0) notes.push_back(fmt::format("{} of {} agents have a single row", single, here));
   if (frame.all_rows < frame.d)
     notes.push_back(fmt::format("there are fewer rows ({}) than coefficients ({}), even together",
                                 frame.all_rows, frame.d));
@@ -248,6 +249,11 @@ Fitted FoldedSolver::solve(Frame& frame, const FitRun& run) {
   run.report(1.0 / (1 + run.repeats * frame.folds()));
   const std::vector<ByKind<double>> weights = cross_validate(frame, *this, *all, run, fitted);
   fitted.model = make_model(frame, *all, weights, run, fitted.tallies);
+  if (run.team.processes().apart()) {  // a site has its own agents' models only
+    const auto own = static_cast<std::size_t>(own_agents(frame.agents.size(), run.team).count());
+    fitted.model.agents.resize(own);
+    fitted.tallies.resize(own);
+  }
   fitted.notes = notes_of(frame, *all, fitted.model);
   gather_tallies(run.team, fitted.tallies);
   return fitted;

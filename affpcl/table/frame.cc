@@ -20,17 +20,19 @@
 #include "affpcl/table/folds_by_column.h"
 #include "affpcl/table/levels.h"
 #include "affpcl/table/shared_tables.h"
+#include "affpcl/table/site_tables.h"
 
 namespace affpcl {
 namespace {
 
-// Agents in the order of their names, those without a row left out.
-void settle_agents(RowAgents& agents, const std::vector<char>& keep, Processes& processes,
-                   Frame& frame) {
+// Agents in the order of their names, those without a row left out. A site has its own agents first;
+// those of other sites follow without names and rows.
+void settle_agents(RowAgents& agents, const std::vector<char>& keep, Team& team, Frame& frame) {
+  Processes& processes = team.processes();
   std::vector<double> count(agents.names.size());
   for (std::size_t r = 0; r < keep.size(); ++r)
     if (keep[r] != 0) ++count[static_cast<std::size_t>(agents.of_row[r])];
-  sum(processes, count);
+  if (!processes.apart()) sum(processes, count);
   std::vector<std::size_t> order;
   for (std::size_t a = 0; a < count.size(); ++a)
     if (count[a] > 0) order.push_back(a);
@@ -49,6 +51,20 @@ void settle_agents(RowAgents& agents, const std::vector<char>& keep, Processes& 
     frame.agents.push_back(agents.names[a]);
   }
   for (std::int32_t& a : agents.of_row) a = place[static_cast<std::size_t>(a)];
+  if (!processes.apart()) return;
+  processes.set_purpose("number of agents");
+  team.set_agents({0, std::ssize(frame.agents)});
+  frame.agents.resize(sum(processes, frame.agents.size()));
+}
+
+// A site takes part in what is a sum over agents.
+void refuse_apart(const FrameOptions& o) {
+  const std::pair<const char*, bool> refused[] = {{"within", !o.within.empty()},
+                                                  {"crossed", !o.crossed.empty()},
+                                                  {"folds", !o.folds.empty()},
+                                                  {"test", !o.test.empty()}};
+  for (const auto& [name, given] : refused)
+    if (given) throw BadInput(fmt::format("`{}` is not available in a federation", name));
 }
 
 // Sends values of rows to the processes that own the rows' agents. There they are in the order in
@@ -293,6 +309,14 @@ Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
   Processes& processes = team.processes();
   std::vector<std::string> files, header;
   Encoding encoding;
+  if (processes.apart()) {
+    refuse_apart(o);
+    files = data_files(o.paths);
+    header = tables_header(files, o.beside, o.reading);
+    encoding = begin_encoding(files, header, o);
+    Tables own = read_site(files, header, o, encoding, processes);
+    return build_frame(std::move(own), std::move(encoding), o, team, order);
+  }
   on_all_ranks(processes, [&] {
     if (!processes.first()) return;
     files = data_files(o.paths);
@@ -303,6 +327,7 @@ Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
   on_all_ranks(processes, [&] { encoding = begin_encoding(files, header, o); });
   Tables tables =
       read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
+  merge_rare_levels(tables, o, encoding, processes);
   return build_frame(std::move(tables), std::move(encoding), o, team, order);
 }
 
@@ -335,13 +360,13 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   if (const char decimal = read_decimal(tables); decimal != '\0')
     encoding.reading.decimal_before = decimal;
 
-  settle_agents(agents, keep, processes, frame);
+  settle_agents(agents, keep, team, frame);
   frame.levels = settle_names(levels, keep, processes);
   const bool in_folds = order == RowOrder::kInFolds;
   std::vector<double> time;
   on_all_ranks(processes, [&] { time = row_times(tables, o.time, keep, in_folds); });
   if (in_folds) frame.held_out = settle_folds(o, folds, keep, frame.files[0], processes);
-  if (processes.count() > 1)
+  if (processes.count() > 1 && !processes.apart())
     deliver(tables, features, target, encoding, agents, levels, folds,
             o.time.empty() ? nullptr : &time, keep, frame.agents.size(), team);
   const std::vector<std::size_t> rows = by_agent(keep, agents, time);
@@ -360,9 +385,12 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   check_levels(frame, processes);
   if (!o.weights.empty())
     on_all_ranks(processes, [&] {
+      std::vector<std::string> own = frame.agents;
+      if (processes.apart()) own.resize(static_cast<std::size_t>(team.agents().count()));
       frame.theta =
           read_weights(o.weights, encoding.agent_column.empty() ? "agent" : encoding.agent_column,
-                       o.channels, frame.agents, frame.files[0]);
+                       o.channels, own, frame.files[0]);
+      frame.theta.resize(frame.agents.size() * o.channels.size());
     });
   if (frame.held_out.how == Holdout::kNamed) {
     frame.put_in_folds([&](std::size_t, const std::vector<std::size_t>& at) {
@@ -428,6 +456,22 @@ void Frame::put_in_folds(
     if (!column->empty()) reorder(column->data(), labels);
   std::vector<std::uint32_t> numbers;
   reorder(places.data(), numbers);
+}
+
+std::vector<std::size_t> Frame::in_groups(std::size_t groups, Team& team) const {
+  constexpr int kBits = 10;  // of the hash
+  const Leaves own = own_agents(agents.size(), team);
+  std::vector<std::size_t> bucket;
+  std::vector<double> before(std::size_t{1} << kBits);
+  for (std::int64_t i = own.first; i < own.last; ++i) {
+    const std::string& name = agents[static_cast<std::size_t>(i)];
+    bucket.push_back(XXH3_64bits(name.data(), name.size()) >> (64 - kBits));
+    ++before[bucket.back()];
+  }
+  sum(team.processes(), before);
+  std::exclusive_scan(before.begin(), before.end(), before.begin(), 0.0);
+  for (std::size_t& b : bucket) b = static_cast<std::size_t>(before[b]) % groups;
+  return bucket;
 }
 
 double Frame::wanted(std::size_t agent, std::size_t row) const {

@@ -76,6 +76,9 @@ struct Frame {
   // Deals every agent's rows into folds anew: at random, but every class in every fold if it can
   // be. The folds of an agent depend on seed, repeat, its name and the places of its rows alone.
   void deal(std::uint64_t seed, std::uint32_t repeat);
+  // Groups of agents of about one size, of this process's agents: by rank of a hash of the agents'
+  // names, so that they do not depend on who has which agents.
+  std::vector<std::size_t> in_groups(std::size_t groups, Team& team) const;
   // Puts every agent's rows into these folds: of(agent, at) has the fold of each place, whose row is
   // at[place].
   void put_in_folds(

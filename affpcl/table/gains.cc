@@ -7,11 +7,14 @@
 #include <numbers>
 #include <numeric>
 
+#include "affpcl/math/squarem.h"
+
 namespace affpcl {
 namespace {
 
-constexpr int kSteps = 300;
-constexpr double kStill = 1e-7;
+constexpr int kSteps = 300, kVarianceSteps = 50;
+constexpr double kStill = 1e-7, kVarianceStill = 1e-9;  // largest change in a step of EM
+constexpr double kLargestLog = 600;
 constexpr double kTrainedOn = 1.25;  // all rows over those outside a fold
 constexpr std::array kPriorRows = {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0};
 
@@ -74,55 +77,84 @@ double log_density(double s2, double rows, const SharedVariance& law) {
 
 }  // namespace
 
-SharedVariance share_variances(const std::vector<double>& s2, const std::vector<double>& rows) {
-  SharedVariance best{1, kPriorRows.back()};
-  double most = -std::numeric_limits<double>::infinity();
-  for (double prior_rows : kPriorRows) {
-    SharedVariance law{0, prior_rows};
-    double n = 0, sum = 0;
-    for (std::size_t i = 0; i < s2.size(); ++i) n += rows[i], sum += rows[i] * s2[i];
-    if (!(sum > 0)) return best;
-    law.typical = sum / n;
-    for (int step = 0; step < 50; ++step) {  // EM: the harmonic mean of the agents' variances
-      double precision = 0;
-      for (std::size_t i = 0; i < s2.size(); ++i) precision += 1 / law.of(s2[i], rows[i]);
-      law.typical = static_cast<double>(s2.size()) / precision;
-    }
-    double fits = 0;
-    for (std::size_t i = 0; i < s2.size(); ++i) fits += log_density(s2[i], rows[i], law);
-    if (fits >= most) most = fits, best = law;
-  }
-  return best;
+SharedVariance share_variances(const std::vector<double>& s2, const std::vector<double>& rows,
+                               std::size_t all, Team& team) {
+  constexpr std::size_t kLaws = kPriorRows.size();
+  const auto first = static_cast<std::size_t>(own_agents(all, team).first);
+  AgentSum three("noise of the gains", 3, all, team);
+  const double* const mean = three([&](std::size_t i, double* out) {
+    const double n = rows[i - first];
+    out[0] += n, out[1] += n > 0 ? n * s2[i - first] : 0, out[2] += n > 0;
+  });
+  if (!(mean[1] > 0)) return {1, kPriorRows.back()};
+  const double agents = mean[2];
+  std::array<SharedVariance, kLaws> laws;
+  for (std::size_t k = 0; k < kLaws; ++k) laws[k] = {mean[1] / mean[0], kPriorRows[k]};
+  AgentSum sum("noise of the gains", kLaws, all, team);
+  // EM, of all laws at once: the harmonic mean of the variances. Numbers are logarithms.
+  std::vector<double> logs(kLaws, std::log(mean[1] / mean[0]));
+  const auto next = [&](const std::vector<double>& from) {
+    for (std::size_t k = 0; k < kLaws; ++k) laws[k].typical = std::exp(from[k]);
+    const double* const precision = sum([&](std::size_t i, double* out) {
+      if (rows[i - first] == 0) return;
+      for (std::size_t k = 0; k < kLaws; ++k) out[k] += 1 / laws[k].of(s2[i - first], rows[i - first]);
+    });
+    std::vector<double> to(kLaws);
+    for (std::size_t k = 0; k < kLaws; ++k) to[k] = std::log(agents / precision[k]);
+    return to;
+  };
+  squarem(logs, kVarianceSteps, kVarianceStill, next, [](const auto& at) {
+    return std::all_of(at.begin(), at.end(), [](double v) { return std::abs(v) < kLargestLog; });
+  });
+  for (std::size_t k = 0; k < kLaws; ++k) laws[k].typical = std::exp(logs[k]);
+  const double* const fits = sum([&](std::size_t i, double* out) {
+    if (rows[i - first] == 0) return;
+    for (std::size_t k = 0; k < kLaws; ++k)
+      out[k] += log_density(s2[i - first], rows[i - first], laws[k]);
+  });
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < kLaws; ++k)
+    if (fits[k] >= fits[best]) best = k;
+  return laws[best];
 }
 
-ErrorLaw learn_errors(const std::vector<NoisyError>& errors) {
-  constexpr std::size_t kCount = kErrorComponents.size();
+ErrorLaw learn_errors(const std::vector<NoisyError>& errors, std::size_t all, Team& team) {
+  constexpr std::size_t kCount = kErrorComponents.size(), kPull = kCount, kWeight = kCount + 1,
+                        kSeen = kCount + 2;
+  const auto first = static_cast<std::size_t>(own_agents(all, team).first);
   ErrorLaw law{0, std::vector<double>(kCount, 1.0 / kCount)};
-  double seen = 0;
-  for (const NoisyError& e : errors) seen += std::isfinite(e.noise);
-  for (int step = 0; step < kSteps; ++step) {
-    std::array<double, kCount> shares = {};
-    double pull = 0, weight = 1;  // the mean has a normal prior of one unit
-    for (const NoisyError& e : errors) {
-      if (!std::isfinite(e.noise)) continue;
+  AgentSum sum("law of the gains", kSeen + 1, all, team);
+  std::vector<double> at(kCount + 1, 1.0 / kCount);  // the shares, then the mean
+  at[kCount] = 0;
+  const auto set = [&](const std::vector<double>& from) {
+    law.mean = from[kCount];
+    std::copy_n(from.begin(), kCount, law.shares.begin());
+  };
+  const auto next = [&](const std::vector<double>& from) {
+    set(from);
+    const double* const total = sum([&](std::size_t i, double* out) {
+      const NoisyError& e = errors[i - first];
+      if (!std::isfinite(e.noise)) return;
       const Mixture m = posterior(e, law);
       for (std::size_t k = 0; k < kCount; ++k) {
-        shares[k] += m.share[k];
+        out[k] += m.share[k];
         const double v = kErrorComponents[k] * e.resolution + e.noise;
-        pull += m.share[k] * std::sqrt(e.resolution) * e.value / v;
-        weight += m.share[k] * e.resolution / v;
+        out[kPull] += m.share[k] * std::sqrt(e.resolution) * e.value / v;
+        out[kWeight] += m.share[k] * e.resolution / v;
       }
-    }
-    double moved = std::abs(pull / weight - law.mean);
-    law.mean = pull / weight;
-    for (std::size_t k = 0; k < kCount; ++k) {
-      const double share =
-          (shares[k] + kAnyError / kCount + (k == 0 ? kNoError : 0)) / (seen + kAnyError + kNoError);
-      moved = std::max(moved, std::abs(share - law.shares[k]));
-      law.shares[k] = share;
-    }
-    if (moved < kStill) break;
-  }
+      out[kSeen] += 1;
+    });
+    std::vector<double> to(kCount + 1);
+    for (std::size_t k = 0; k < kCount; ++k)
+      to[k] = (total[k] + kAnyError / kCount + (k == 0 ? kNoError : 0)) /
+              (total[kSeen] + kAnyError + kNoError);
+    to[kCount] = total[kPull] / (1 + total[kWeight]);  // its prior is one unit wide
+    return to;
+  };
+  squarem(at, kSteps, kStill, next, [](const std::vector<double>& to) {
+    return *std::min_element(to.begin(), to.begin() + kCount) > 0;
+  });
+  set(at);
   return law;
 }
 
@@ -142,21 +174,25 @@ struct Noise {
 // Only agents of two rows or more had a model of their own rows when a row was held out.
 bool is_scored(const GainEvidence& a) { return a.rows > 1 && a.gap > 0; }
 
-Noise learn_noise(const std::vector<GainEvidence>& agents, double freedom) {
-  std::vector<double> s2, rows;
-  double found = 0, stated = 0;
-  for (const GainEvidence& a : agents)
-    if (is_scored(a)) {
-      s2.push_back(a.slope2 / a.gap), rows.push_back(a.rows);
-      found += a.rows * s2.back(), stated += a.rows * a.stated;
-    }
-  Noise noise{share_variances(s2, rows)};
-  if (stated > 0) noise.ratio = std::max(1.0, found / stated);
-  for (const GainEvidence& a : agents)
-    if (is_scored(a))
-      noise.shared_slopes += a.gap * a.rows / noise.shared.of(a.slope2 / a.gap, a.rows);
-  noise.shared_slopes = std::min(noise.shared_slopes / std::max<double>(1, static_cast<double>(s2.size())),
-                                 kTrainedOn * freedom);
+Noise learn_noise(const std::vector<GainEvidence>& own, double freedom, std::size_t all,
+                  Team& team) {
+  std::vector<double> s2, rows;  // without rows: not scored
+  for (const GainEvidence& a : own) {
+    rows.push_back(is_scored(a) ? a.rows : 0);
+    s2.push_back(is_scored(a) ? a.slope2 / a.gap : 0);
+  }
+  Noise noise{share_variances(s2, rows, all, team)};
+  const auto first = static_cast<std::size_t>(own_agents(all, team).first);
+  AgentSum sum("noise of the gains", 4, all, team);
+  const double* const total = sum([&](std::size_t i, double* out) {
+    const GainEvidence& a = own[i - first];
+    if (!is_scored(a)) return;
+    out[0] += a.rows * s2[i - first], out[1] += a.rows * a.stated;
+    out[2] += a.gap * a.rows / noise.shared.of(s2[i - first], a.rows);
+    out[3] += 1;
+  });
+  if (total[1] > 0) noise.ratio = std::max(1.0, total[0] / total[1]);
+  noise.shared_slopes = std::min(total[2] / std::max(1.0, total[3]), kTrainedOn * freedom);
   return noise;
 }
 
@@ -188,11 +224,12 @@ Estimate vaguer(const Estimate& e, double vague) {
 
 }  // namespace
 
-std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom) {
-  const Noise noise = learn_noise(agents, freedom);
+std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom,
+                                     std::size_t all, Team& team) {
+  const Noise noise = learn_noise(agents, freedom, all, team);
   std::vector<NoisyError> errors;
   for (const GainEvidence& a : agents) errors.push_back(error_of(a, noise));
-  const ErrorLaw law = learn_errors(errors);
+  const ErrorLaw law = learn_errors(errors, all, team);
   std::vector<ShrunkGain> gains;
   for (std::size_t i = 0; i < agents.size(); ++i) {
     const double gap = agents[i].in_hand, root = std::sqrt(gap);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/table/agent_sum.h"
 
 namespace affpcl {
 
@@ -25,8 +26,10 @@ struct ShrunkGain {
   double probability = 0;  // that the gain is above 0
 };
 
-// `freedom` is the number of coefficients of an independent model.
-std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom);
+// Of the agents of this process; `all` agents are shared by the team. `freedom` is the number of
+// coefficients of an independent model.
+std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& own, double freedom,
+                                     std::size_t all, Team& team);
 
 // Parts of it, to be tested.
 
@@ -38,7 +41,8 @@ struct SharedVariance {
     return (prior_rows * typical + rows * s2) / (prior_rows + rows);
   }
 };
-SharedVariance share_variances(const std::vector<double>& s2, const std::vector<double>& rows);
+SharedVariance share_variances(const std::vector<double>& s2, const std::vector<double>& rows,
+                               std::size_t all, Team& team);  // an agent without rows says nothing
 
 // Systematic errors have a law: a mixture of normals with one mean, in units of what the rows of an
 // agent resolve. The components' variances are fixed; the first is no error but the mean. Beside the
@@ -53,6 +57,6 @@ struct NoisyError {
   double value = 0, noise = 0;  // and the variance of its noise; infinite: nothing is known
   double resolution = 1;        // the variance that makes the unit
 };
-ErrorLaw learn_errors(const std::vector<NoisyError>& errors);
+ErrorLaw learn_errors(const std::vector<NoisyError>& errors, std::size_t all, Team& team);
 
 }  // namespace affpcl

@@ -13,6 +13,16 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
+ErrorLaw learn_errors(const std::vector<NoisyError>& list) {
+  return affpcl::learn_errors(list, list.size(), *serial_team());
+}
+SharedVariance share_variances(const std::vector<double>& s2, const std::vector<double>& rows) {
+  return affpcl::share_variances(s2, rows, s2.size(), *serial_team());
+}
+std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom) {
+  return affpcl::shrink_gains(agents, freedom, agents.size(), *serial_team());
+}
+
 double draw(std::int64_t i, std::uint32_t what) { return normal({.seed = 5}, i, Purpose::kSample, what); }
 
 // What learn_errors maximises, written from its definition.

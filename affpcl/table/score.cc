@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "affpcl/math/statistics.h"
+#include "affpcl/table/agent_sum.h"
 #include "affpcl/table/frame.h"
 #include "affpcl/table/gains.h"
 
@@ -103,16 +107,29 @@ AgentScore score_of(const RowTally& t, bool classify) {
   return a;
 }
 
+// The sum of all agents' tallies.
+RowTally total_of(const std::vector<RowTally>& own, std::size_t agents, Team& team) {
+  static_assert(std::is_trivially_copyable_v<RowTally> && sizeof(RowTally) % sizeof(double) == 0);
+  constexpr std::size_t kNumbers = sizeof(RowTally) / sizeof(double);
+  const auto first = static_cast<std::size_t>(own_agents(agents, team).first);
+  AgentSum sum("losses on held-out rows", kNumbers, agents, team);
+  const double* const numbers = sum([&](std::size_t i, double* out) {
+    RowTally t = own[i - first];
+    t.in_hand = t.vague = t.unsure = 0;  // of one agent
+    std::array<double, kNumbers> mine;
+    std::memcpy(mine.data(), &t, sizeof t);
+    for (std::size_t k = 0; k < kNumbers; ++k) out[k] += mine[k];
+  });
+  RowTally total;
+  std::memcpy(static_cast<void*>(&total), numbers, sizeof total);
+  return total;
+}
+
 // Losses, accuracy, R^2 and gain over all rows; agents are clusters.
-void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& result) {
-  Losses total, right, brier;
-  double rows = 0, weight = 0, y1 = 0, y2 = 0, agents = 0;
-  for (const RowTally& t : tallies) {
-    add(total, t.loss);
-    add(right, t.right);
-    add(brier, t.brier);
-    rows += t.rows, weight += t.weight, y1 += t.y1, y2 += t.y2, agents += t.rows > 0;
-  }
+void score_all(const std::vector<RowTally>& own, const RowTally& all, std::size_t n, bool classify,
+               Team& team, FitResult& result) {
+  const Losses &total = all.loss, &right = all.right, &brier = all.brier;
+  const double rows = all.rows, weight = all.weight, y1 = all.y1, y2 = all.y2;
   result.loss = scaled(total, 1 / rows);
   if (classify) result.accuracy = scaled(right, 1 / rows);
   if (classify) result.brier = scaled(brier, 1 / weight);
@@ -122,8 +139,13 @@ void score_all(const std::vector<RowTally>& tallies, bool classify, FitResult& r
     result.r2 = {r2(result.loss.chosen), r2(result.loss.personalised), r2(result.loss.independent),
                  r2(result.loss.pooled)};
   const double gain = result.loss.independent - result.loss.chosen;
-  double squares = 0;
-  for (const RowTally& t : tallies) squares += std::pow(t.loss.independent - t.loss.chosen - t.rows * gain, 2);
+  const auto first = static_cast<std::size_t>(own_agents(n, team).first);
+  AgentSum sum("interval of the gain", 2, n, team);
+  const double* const found = sum([&](std::size_t i, double* out) {
+    const RowTally& t = own[i - first];
+    out[0] += std::pow(t.loss.independent - t.loss.chosen - t.rows * gain, 2), out[1] += t.rows > 0;
+  });
+  const double squares = found[0], agents = found[1];
   const double half = agents > 1
                           ? student_quantile((1 + kConfidence) / 2, agents - 1) *
                                 std::sqrt(squares * agents / (agents - 1)) / rows
@@ -166,17 +188,13 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
 
 // Gains of all agents, and verdicts by the sign that the 90 % interval leaves: at most 5 % of the
 // posterior lie on the other side.
-void set_verdicts(const std::vector<RowTally>& tallies, double freedom, FitResult& result) {
+void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, const Frame& frame,
+                  Team& team, FitResult& result) {
   std::vector<GainEvidence> evidence;
-  RowTally all;
-  for (const RowTally& t : tallies) {
-    add(all.loss, t.loss);
-    all.rows += t.rows, all.gap += t.gap, all.slope += t.slope, all.slope2 += t.slope2;
-    all.distance += t.distance;
-  }
   for (const RowTally& t : tallies)
     evidence.push_back(evidence_of(t, all, result.model.encoding));
-  const std::vector<ShrunkGain> gains = shrink_gains(evidence, freedom);
+  const std::vector<ShrunkGain> gains =
+      shrink_gains(evidence, static_cast<double>(frame.d), frame.agents.size(), team);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
     a.gain = gains[i].gain;
@@ -209,11 +227,13 @@ std::string reason(const AgentModel& agent, std::size_t held_out, SolverKind sol
 
 }  // namespace
 
-void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitResult& result) {
+void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, Team& team,
+                  FitResult& result) {
   const bool classify = !frame.encoding.classes.empty();
   for (const RowTally& t : tallies) result.agents.push_back(score_of(t, classify));
-  score_all(tallies, classify, result);
-  set_verdicts(tallies, static_cast<double>(frame.d), result);
+  const RowTally all = total_of(tallies, frame.agents.size(), team);
+  score_all(tallies, all, frame.agents.size(), classify, team, result);
+  set_verdicts(tallies, all, frame, team, result);
   for (std::size_t i = 0; i < tallies.size(); ++i)
     result.agents[i].why = reason(result.model.agents[i], result.agents[i].scored_rows,
                                   result.model.solver, frame.d);

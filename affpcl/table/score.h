@@ -9,6 +9,8 @@
 
 namespace affpcl {
 
+class Team;
+
 struct Paired {  // sums of powers of paired differences
   double n = 0, s1 = 0, s2 = 0;
   void add(double v) { ++n, s1 += v, s2 += v * v; }
@@ -55,7 +57,8 @@ struct RowTally {
 // clearly better. The arguments are the personalised model's errors minus those of the baselines.
 Kind supported(const Paired& than_independent, const Paired& than_pooled);
 
-// Fills in the scores of the agents and of all rows.
-void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, FitResult& result);
+// Fills in the scores of the team's own agents, whose tallies these are, and of all rows.
+void judge_agents(const Frame& frame, const std::vector<RowTally>& own, Team& team,
+                  FitResult& result);
 
 }  // namespace affpcl

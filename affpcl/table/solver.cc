@@ -1,8 +1,15 @@
 #include "affpcl/table/solver.h"
 
+#include "affpcl/base/error.h"
+
 namespace affpcl {
 
-bool FitRun::stopped() const { return team.processes().any(stop != nullptr && *stop); }
+bool FitRun::stopped() const {
+  const bool mine = stop != nullptr && *stop;
+  if (!team.processes().apart()) return team.processes().any(mine);
+  if (mine) throw Interrupted();  // the other sites need this one
+  return false;
+}
 
 void FitRun::report(double share) const {
   if (progress) progress(share);

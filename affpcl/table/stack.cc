@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/math/dense.h"
+#include "affpcl/math/squarem.h"
 #include "affpcl/table/agent_sum.h"
 
 namespace affpcl {
@@ -14,7 +16,7 @@ constexpr double kPersonalised = 2, kAnywhere = 1;
 // An agent's noise variance is unknown: a prior worth as many rows, around the mean of all agents.
 constexpr double kPriorRows = 2;
 constexpr int kSteps = 200;
-constexpr double kStill = 1e-6;  // largest change of a share in the last step
+constexpr double kStill = 1e-6;  // largest change of a share in a step of EM
 
 using Shares = std::array<double, kStackGrid>;
 
@@ -31,7 +33,7 @@ Shares likelihoods(const StackLosses& of, bool log_losses, double typical) {
 }
 
 // Posterior shares of the grid's points.
-Shares posterior(const Shares& likelihood, const Shares& prior) {
+Shares posterior(const Shares& likelihood, const Vector& prior) {
   Shares p;
   double sum = 0;
   for (std::size_t g = 0; g < kStackGrid; ++g) sum += p[g] = likelihood[g] * prior[g];
@@ -61,7 +63,7 @@ void StackLosses::add(const StackLosses& other, double times) {
 std::vector<ByKind<double>> stack_weights(const std::vector<StackLosses>& losses,
                                           std::size_t agents, bool log_losses, Team& team) {
   const auto first = static_cast<std::size_t>(own_agents(agents, team).first);
-  AgentSum totals(2, agents, team);
+  AgentSum totals("losses on held-out rows", 2, agents, team);
   const double* const total = totals([&](std::size_t i, double* out) {
     out[0] += losses[i - first].loss[0], out[1] += losses[i - first].rows;
   });
@@ -70,24 +72,22 @@ std::vector<ByKind<double>> stack_weights(const std::vector<StackLosses>& losses
   std::vector<Shares> likelihood;
   for (const StackLosses& of : losses) likelihood.push_back(likelihoods(of, log_losses, typical));
 
-  Shares prior;
+  Vector prior(kStackGrid, 1.0 / kStackGrid);
   const double all = static_cast<double>(agents) + kPersonalised + kAnywhere;
-  prior.fill(1.0 / kStackGrid);
-  AgentSum sum(kStackGrid, agents, team);
-  for (int step = 0; step < kSteps; ++step) {  // EM: the prior is the mean posterior
+  AgentSum sum("weights of the models", kStackGrid, agents, team);
+  const auto next = [&](const Vector& from) {  // EM: the prior is the mean posterior
     const double* const shares = sum([&](std::size_t i, double* out) {
-      const Shares p = posterior(likelihood[i - first], prior);
+      const Shares p = posterior(likelihood[i - first], from);
       for (std::size_t g = 0; g < kStackGrid; ++g) out[g] += p[g];
     });
-    double moved = 0;
-    for (std::size_t g = 0; g < kStackGrid; ++g) {
-      const double share =
-          (shares[g] + kAnywhere / kStackGrid + (g == 0 ? kPersonalised : 0)) / all;
-      moved = std::max(moved, std::abs(share - prior[g]));
-      prior[g] = share;
-    }
-    if (moved < kStill) break;
-  }
+    Vector to(kStackGrid);
+    for (std::size_t g = 0; g < kStackGrid; ++g)
+      to[g] = (shares[g] + kAnywhere / kStackGrid + (g == 0 ? kPersonalised : 0)) / all;
+    return to;
+  };
+  squarem(prior, kSteps, kStill, next, [](const Vector& p) {
+    return *std::min_element(p.begin(), p.end()) > 0;
+  });
 
   std::vector<ByKind<double>> weights;
   for (const Shares& l : likelihood) {
