@@ -81,8 +81,8 @@ TEST(Shamir, OneShareOfTwoSaysNothing) {
     }
 }
 
-// Threshold 3. Over all pairs of random bytes, any two of four shares take each pair of values once,
-// whatever the secret.
+// Threshold 3. Over all pairs of random bytes, any two of four shares take each pair of values
+// once, whatever the secret.
 TEST(Shamir, TwoSharesOfThreeSayNothing) {
   Bytes random;  // the first coefficient of all pairs, then the second
   for (int v = 0; v < 256; ++v) random.insert(random.end(), 256, static_cast<std::byte>(v));
@@ -98,8 +98,8 @@ TEST(Shamir, TwoSharesOfThreeSayNothing) {
         std::vector<bool> seen(65536);
         std::size_t pairs = 0;
         for (std::size_t i = 0; i < 65536; ++i) {
-          const std::size_t pair = static_cast<std::size_t>(shares[a][i]) << 8 |
-                                   static_cast<std::size_t>(shares[b][i]);
+          const std::size_t pair =
+              static_cast<std::size_t>(shares[a][i]) << 8 | static_cast<std::size_t>(shares[b][i]);
           if (!seen[pair]) seen[pair] = true, ++pairs;
         }
         ASSERT_EQ(pairs, 65536U) << secret << ' ' << a << ' ' << b;
