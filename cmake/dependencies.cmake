@@ -6,6 +6,7 @@ find_package(Eigen3 3.4 CONFIG REQUIRED)          # small dense solves
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(LibZip REQUIRED)                     # .npz files; cmake/FindLibZip.cmake
+find_package(Sodium REQUIRED)                     # secure sums; cmake/FindSodium.cmake
 # Packed tables. Without one of them its files are refused in a sentence.
 find_package(ZLIB)                                # .gz
 find_package(LibLZMA)                             # .xz

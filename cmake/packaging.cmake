@@ -21,4 +21,4 @@ configure_package_config_file(cmake/affpcl-config.cmake.in affpcl-config.cmake I
   NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(affpcl-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/affpcl-config.cmake ${PROJECT_BINARY_DIR}/affpcl-config-version.cmake
-  cmake/FindLibZip.cmake cmake/FindZstd.cmake DESTINATION ${package_dir})
+  cmake/FindLibZip.cmake cmake/FindSodium.cmake cmake/FindZstd.cmake DESTINATION ${package_dir})

@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 
-LAYERS = "base math random data problem density method runtime table mixed stream affinity fit study output".split()
+LAYERS = "base math random data problem density method runtime federation table mixed stream affinity fit study output".split()
 OUTSIDE = ("cli", "examples", "bench", "python")
 FOLDERS = ("affpcl", *OUTSIDE, "tests", "tools")
 BESIDE = (*OUTSIDE, "tests", "tools")  # checked for ONLY_IN alone
@@ -29,6 +29,7 @@ ONLY_IN = {
     "CLI/": ("cli/options.cc", "tools/features/main.cc"),
     "Eigen/": (*(f"affpcl/math/{name}" for name in ("dense-inl.h", "dense_eigen.cc", "dense_solve.cc", "dense_symmetric.cc")),
                "bench/eigen_round.cc", "bench/blocks_bench.cc"),  # these measure it
+    "sodium": ("affpcl/federation/masks.cc",),
 }
 
 STANDARD = set("""
@@ -284,6 +285,7 @@ def self_test():
         **{path: "#include <CLI/CLI.hpp>\n" for path in ("cli/verbs.h", "cli/main.cc", "cli/options.h", "affpcl/study/cli.h")},
         "affpcl/study/fwd.cc": "#include <nlohmann/json_fwd.hpp>\n",
         "affpcl/fit/solve.cc": "#include <Eigen/Dense>\n",
+        "affpcl/federation/masks_test.cc": "#include <sodium.h>\n",
         "cmake/public_headers.txt": "# those installed\naffpcl/base/error.h\naffpcl/base/gone.h\naffpcl/random/public.h\n",
         "affpcl/random/public.h": '#include "affpcl/base/error.h"\n#include "affpcl/math/a.h"\n',
         "affpcl/math/options.cc": 'auto s = f("a-- b, --force an option");\n',
