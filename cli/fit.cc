@@ -14,9 +14,11 @@
 #include "affpcl/base/files.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/inputs.h"
+#include "affpcl/output/federation_file.h"
 #include "affpcl/output/fit_headline.h"
 #include "affpcl/output/model_file.h"
 #include "cli/processes.h"
+#include "cli/site.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -158,10 +160,11 @@ struct FitVerb {
   FitOptions fit;
   TableQuestions table;
   std::string out, solver = "exact", offset_scale = "link", covariance = "average",
-              approximation = "auto", estimate = "auto";
+              approximation = "auto", estimate = "auto", sum = "float";
   std::vector<std::string> values;
   TdLog::Config td;
   std::int64_t seed = 1;
+  SiteOfJob site;
   bool force = false, quiet = false, json = false, no_score = false, report = false;
 };
 
@@ -221,6 +224,15 @@ void add_family(Verb& verb, FitVerb& o) {
   add_param(verb, "crossed", &frame.crossed, "COLUMN");
 }
 
+void add_site(Verb& verb, SiteOfJob& site) {
+  verb.option("--site", &site.name, "NAME",
+              "take part in a federation as this site, with messages on standard input and output; "
+              "`affpcl federate` starts it so");
+  verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
+  verb.flag("--may-leave", &site.may_leave,
+            "--site: the others may go on without this site, and then learn the sums of its rows");
+}
+
 void add_output(Verb& verb, FitVerb& o) {
   verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
   verb.flag("--force", &o.force, "replace the folder if it exists");
@@ -275,16 +287,21 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   options.mixed.covariance = value_of<CovarianceChoice>(o.covariance, "covariance");
   options.mixed.estimate = value_of<EstimateChoice>(o.estimate, "estimate");
   options.mixed.approximation = value_of<Approximation>(o.approximation, "approximation");
+  options.sum = value_of<Sums>(o.sum, "sum");
   options.stream.method_values = method_values(o.values);
   options.score = !o.no_score;
   return options;
 }
 
 // Writes the result folder and the page, and prints.
-void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder) {
+void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder,
+              const SiteProcesses* site = nullptr) {
   if (folder != nullptr) {
     folder->add("model.json", model_json(result.model));
     folder->add("summary.json", fit_summary_json(result));
+    if (result.model.solver == SolverKind::kExact)
+      folder->add("centre.json", centre_json(result.model));
+    if (site != nullptr) folder->add("ledger.json", ledger_json(*site));
     folder->commit();
   }
   const std::string page = o.report ? write_report(o.out) : "";
@@ -297,7 +314,37 @@ void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder) {
   }
 }
 
+constexpr std::size_t kSiteLevelRows = 10;  // a site names no level with fewer
+
+// This site's part of a federated fit: its own agents' models, in the folder.
+int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_line) {
+  FitOptions options = checked_options(o, verb);
+  if (options.solver != SolverKind::kExact)
+    throw BadInput("--site needs --solver exact");
+  if (o.out.empty()) throw BadInput("--site needs --out, the folder of the site's own models");
+  if (!verb.given("--level-rows")) options.frame.level_rows = kSiteLevelRows;
+  options.frame.site = o.site.name;
+  options.sum = Sums::kFixed;
+  options.stop = &interruption();
+  if (o.report) refuse_report_without(o.out);
+  ResultFolder folder(o.out, o.force);
+  const InputScope inputs(&interruption());
+  FitResult result;
+  at_site(
+      o.site,
+      [&](SiteProcesses& site) {
+        options.processes = &site;
+        options.progress = [&](double share) { site.set_progress(share); };
+        result = fit(options);
+        result.model.command = command_line;
+        return centre_json(result.model);
+      },
+      [&](const SiteProcesses& site) { give_out(result, o, &folder, &site); });
+  return kOk;
+}
+
 int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_line) {
+  if (!o.site.name.empty()) return fit_at_site(o, verb, command_line);
   FitOptions options = checked_options(o, verb);
   const bool in_one_pass = options.solver == SolverKind::kStream;
   if (in_one_pass && !first_alone("a fit in one pass")) return kOk;
@@ -342,6 +389,8 @@ Verb fit_verb(const std::string& command_line) {
   add_family(verb, *o);
   add_log(verb, o->td);
   add_solver(verb, *o);
+  add_param(verb, "sum", &o->sum, "float|fixed");
+  add_site(verb, o->site);
   add_output(verb, *o);
   return verb;
 }

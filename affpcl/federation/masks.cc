@@ -246,7 +246,9 @@ void Masks::refuse_closed(std::uint32_t round) const {
   if (openings_->next_attempt != std::uint64_t{context_.attempt} + 1)
     throw BadInput(fmt::format("attempt {} of job '{}' is over: attempt {} has started",
                                context_.attempt, context_.job, openings_->next_attempt - 1));
-  if (round < openings_->next_round)
+  const bool again = std::uint64_t{round} + 1 == openings_->next_round &&
+                     openings_->attempt < context_.attempt && openings_->sites == context_.sites;
+  if (round < openings_->next_round && !again)
     throw BadInput(fmt::format("round {} of job '{}' is closed: this site has opened round {}",
                                round, context_.job, openings_->next_round - 1));
 }
@@ -297,6 +299,8 @@ std::vector<SeedShare> Masks::open(std::uint32_t round,
           "the share that site '{}' sealed for '{}' is damaged, or not of round {} in attempt {}",
           context_.sites[site], context_.sites[me_], round, context_.attempt));
   openings_->next_round = std::uint64_t{round} + 1;
+  openings_->attempt = context_.attempt;
+  openings_->sites = context_.sites;
   return shares;
 }
 

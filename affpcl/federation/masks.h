@@ -53,6 +53,10 @@ struct SumContext {
 struct Openings {
   std::uint64_t next_attempt = 0;  // attempts below this have started; only the last is not over
   std::uint64_t next_round = 0;    // rounds below this are closed: opened, or passed over
+  // Of the round opened last. The same sites may add the same numbers again, with other keys, where
+  // the server lost their sum.
+  std::uint64_t attempt = 0;
+  std::vector<std::string> sites = {};
 };
 
 // A share of a seed (32 bytes) and of its check (16), which tells a wrong seed.

@@ -125,6 +125,24 @@ TEST(Masks, ALateMessageStaysUnreadable) {
   EXPECT_EQ(guess, sum);
 }
 
+// The server was killed before it kept the sum: the same sites, with other keys, give it again.
+TEST(Masks, TheSameSitesOpenTheLastRoundAgain) {
+  const auto plain = plain_numbers(3, 4, 1);
+  std::vector<Openings> openings(3);
+  const std::vector<Openings*> theirs{&openings[0], &openings[1], &openings[2]};
+  Attempt first(context_of(3, 1), make_keys(3), theirs);
+  Round(first, 4, plain).open(first, 0b111);
+  Attempt second(context_of(3, 2), make_keys(3), theirs);
+  const Round again(second, 4, plain);
+  Numbers sum = sum_of(again.masked);
+  unmask(second.context, 4, again.open(second, 0b111), sum);
+  EXPECT_EQ(sum, sum_of(plain));
+  Numbers numbers = plain[0];
+  Attempt third(context_of(3, 3), make_keys(3), theirs);
+  EXPECT_EQ(refusal([&] { third.sites[0]->mask(3, numbers); }),
+            "round 3 of job 'trial' is closed: this site has opened round 4");
+}
+
 TEST(Masks, ASiteTakesPartInARoundOnceAndInNewerAttemptsOnly) {
   const auto plain = plain_numbers(3, 4, 1);
   std::vector<Openings> openings(3);
@@ -144,9 +162,11 @@ TEST(Masks, ASiteTakesPartInARoundOnceAndInNewerAttemptsOnly) {
   EXPECT_EQ(refusal([&] { site.open(4, r.sealed_for(0)); }),
             "round 4 of job 'trial' is closed: this site has opened round 4");
 
-  // The site that has opened the round neither masks nor opens it in the next attempt; one that has
-  // not, may.
-  Attempt second(context_of(3, 2), make_keys(3), theirs);
+  // The site that has opened the round neither masks nor opens it for other sites; one that has not,
+  // may.
+  SumContext other = context_of(3, 2);
+  other.sites[1] = "another";
+  Attempt second(other, make_keys(3), theirs);
   EXPECT_EQ(refusal([&] { second.sites[0]->mask(4, numbers); }),
             "round 4 of job 'trial' is closed: this site has opened round 4");
   EXPECT_EQ(refusal([&] { second.sites[1]->mask(4, numbers); }), "");

@@ -10,7 +10,7 @@
 #include "affpcl/mixed/options.h"
 #include "affpcl/problem/td_log.h"
 #include "affpcl/runtime/processes.h"
-#include "affpcl/runtime/team.h"
+#include "affpcl/runtime/sums.h"
 #include "affpcl/stream/options.h"
 #include "affpcl/table/encode.h"
 #include "affpcl/table/model.h"

@@ -3,26 +3,16 @@
 // ascending order, so sums over leaves have the same bits for any team (math/sum_tree.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "affpcl/base/function_ref.h"
-#include "affpcl/base/params.h"
 #include "affpcl/math/sum_tree.h"
 #include "affpcl/runtime/processes.h"
+#include "affpcl/runtime/sums.h"
 
 namespace affpcl {
-
-// How sums over agents are added: in doubles, in a fixed order, or exactly, in fixed point, where the
-// order does not matter (math/fixed.h).
-enum class Sums { kFloat, kFixed };
-template <>
-struct EnumNames<Sums> {
-  static constexpr std::array<std::string_view, 2> all = {"float", "fixed"};
-};
 
 class Team {
  public:

@@ -88,7 +88,8 @@ bool is_code(const std::string& level) {
          level.find_first_not_of("0123456789+-<>= .%") == std::string::npos;
 }
 
-// A text among numbers is a slip, not a category, unless all such texts are codes.
+}  // namespace
+
 bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
                Processes& processes, Problems& problems) {
   if (!is_text(c)) return false;
@@ -119,6 +120,8 @@ bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
                     joined_names(std::span(&c.name, 1)))));
   return true;
 }
+
+namespace {
 
 // A column of texts where numbers are needed; `why` says by what.
 bool note_text(const Tables& tables, const Column& c, std::string_view why, Processes& processes,

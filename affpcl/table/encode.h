@@ -168,6 +168,11 @@ class Problems {
   std::vector<std::string> sentences_;
 };
 
+// A text among numbers is a slip, not a category, unless all such texts are codes such as 3+; over all
+// processes, where the column is one of texts.
+bool note_slip(const Tables& tables, const Column& column, std::size_t most_levels,
+               Processes& processes, Problems& problems);
+
 // Refuses what can be refused by the names of the columns, and finds the agent's.
 Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& options);

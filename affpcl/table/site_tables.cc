@@ -124,6 +124,11 @@ Tables read_site(const std::vector<std::string>& files, const std::vector<std::s
     Column& column = tables.columns[c];
     const bool target = is_outcome(o, column.name);
     if (!is_text(column) || !(target || is_feature(o, encoding, column.name))) continue;
+    processes.set_purpose("numbers and texts of columns");
+    Problems problems;
+    if (!has(o.categorical, column.name))
+      note_slip(tables, column, o.levels, processes, problems);
+    problems.refuse(processes);
     processes.set_purpose("names of levels");
     if (target || !dates_everywhere(column, processes))
       agree_on_levels(column, !target, o, tables, processes);

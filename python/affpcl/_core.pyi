@@ -72,6 +72,66 @@ def run(toml: str, name: str, overrides: Sequence[str], threads: int, trace: str
 def benchmark(methods: Sequence[str], problems: Sequence[str], tuned: bool, seed: int) -> str:
     """benchmark.json of the benchmark, on one thread."""
 
+def message_kind(message: bytes) -> str:
+    """
+    What a message of a federation is: open, begin, shares, total, end, ...
+    """
+
+def message_progress(message: bytes) -> float:
+    """How much of its work the site that sent a message has done."""
+
+def message_body(message: bytes) -> bytes:
+    """
+    The part or the total that a message carries: numbers of 16 bytes, or texts.
+    """
+
+class FederationCentre:
+    """
+    Adds what the sites of a federation send; message() is what all are sent next.
+    """
+
+    def __init__(self, job: str, sites: Sequence[str], *, min_sites: int = 0, secure: bool = True, journal: str = '') -> None: ...
+
+    def message(self) -> bytes: ...
+
+    def expected(self) -> list[str]:
+        """Sites whose answer to this message is still missing."""
+
+    def take(self, site: str, answer: bytes) -> None: ...
+
+    def lost(self, site: str) -> None: ...
+
+    def back(self, site: str) -> None: ...
+
+    def drop_lost(self) -> None: ...
+
+    def may_drop(self) -> bool: ...
+
+    def fail(self, why: str) -> None: ...
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def progress(self) -> float: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def sites(self) -> list[str]: ...
+
+    @property
+    def model(self) -> str:
+        """The model that all sites have in common: centre.json."""
+
+    @property
+    def ledger(self) -> str:
+        """What was added, as JSON."""
+
 class FitOptions:
     """How to fit; new ones hold the engine's defaults."""
 
@@ -103,6 +163,15 @@ class FitOptions:
 
     @repeats.setter
     def repeats(self, arg: int, /) -> None: ...
+
+    @property
+    def sum(self) -> str:
+        """
+        sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any partition of the agents, as in a federation
+        """
+
+    @sum.setter
+    def sum(self, arg: str, /) -> None: ...
 
     @property
     def threads(self) -> int:
@@ -254,6 +323,13 @@ class FitOptions:
 
     @levels.setter
     def levels(self, arg: int, /) -> None: ...
+
+    @property
+    def level_rows(self) -> int:
+        """levels of a column of texts with fewer rows become one, called other"""
+
+    @level_rows.setter
+    def level_rows(self, arg: int, /) -> None: ...
 
     @property
     def sep(self) -> str:

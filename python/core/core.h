@@ -21,6 +21,7 @@ namespace nb = nanobind;
 
 void bind_catalogue(nb::module_& m);
 void bind_extend(nb::module_& m);
+void bind_federation(nb::module_& m);
 void bind_fit(nb::module_& m);
 void bind_output(nb::module_& m);
 void bind_study(nb::module_& m);

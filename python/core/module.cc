@@ -89,6 +89,7 @@ NB_MODULE(_core, m) {
   });
   python::bind_catalogue(m);
   python::bind_study(m);
+  python::bind_federation(m);
   python::bind_fit(m);
   python::bind_output(m);
   python::bind_extend(m);

@@ -1,0 +1,60 @@
+#include "affpcl/output/federation_file.h"
+
+#include "affpcl/base/json.h"
+#include "affpcl/output/fit_json-inl.h"
+#include "affpcl/output/model_file.h"
+
+namespace affpcl {
+namespace {
+
+const char* said_by(Collective collective, bool masked) {
+  if (collective == Collective::kTexts)
+    return "texts, readable by the centre and by all sites: names of columns, levels and classes, or "
+           "their lengths";
+  return masked ? "masked numbers: the centre and the other sites learn the sum over all sites only"
+                : "sums over this site's agents, readable by the centre; the sites learn the sum over "
+                  "all sites";
+}
+
+}  // namespace
+
+std::string centre_json(const Model& model) {
+  Model common = model;
+  common.agents.clear();
+  common.files.clear();
+  common.command.clear();
+  common.encoding.agent_column.clear();
+  common.encoding.reading = {};
+  for (Source& s : common.encoding.sources)
+    if (s.dates != DateOrder::kNone) s.dates = DateOrder::kYearFirst;
+  return model_json(common);
+}
+
+std::string ledger_json(const SiteProcesses& site) {
+  Json sent = Json::array();
+  for (const LedgerEntry& e : site.ledger())
+    sent.push_back({{"purpose", e.purpose},
+                    {"what", name_of(e.collective)},
+                    {"masked", e.masked && e.collective == Collective::kSum},
+                    {"messages", e.messages},
+                    {"numbers", e.numbers},
+                    {"bytes", e.bytes},
+                    {"says", said_by(e.collective, e.masked)}});
+  return pretty(Json{{"site", site.name()}, {"sites", site.sites()}, {"sent", std::move(sent)}});
+}
+
+std::string ledger_json(const FederationCentre& centre) {
+  Json totals = Json::array();
+  for (const FederationCentre::Entry& e : centre.ledger())
+    totals.push_back({{"purpose", e.purpose},
+                      {"what", name_of(e.collective)},
+                      {"totals", e.totals},
+                      {"numbers", e.numbers}});
+  return pretty(Json{{"sites", centre.sites()},
+                     {"instruction_set", centre.instruction_set()},
+                     {"rounds", centre.rounds()},
+                     {"bytes_received", centre.bytes_received()},
+                     {"totals", std::move(totals)}});
+}
+
+}  // namespace affpcl

@@ -1,0 +1,22 @@
+// What a federated fit writes: the model that all sites have in common, and a site's ledger.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "affpcl/federation/centre.h"
+#include "affpcl/federation/site.h"
+#include "affpcl/table/model.h"
+
+namespace affpcl {
+
+// centre.json: model.json without agents, and without what only one site knows (names of files, of its
+// agent column, how its table is written). Predictions are those for an agent never seen.
+std::string centre_json(const Model& model);
+
+// ledger.json: what this site has sent, and what it says of its rows.
+std::string ledger_json(const SiteProcesses& site);
+// Of the centre: which totals it has added.
+std::string ledger_json(const FederationCentre& centre);
+
+}  // namespace affpcl

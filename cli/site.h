@@ -1,0 +1,23 @@
+// A verb as one site of a federation: the centre's messages come on standard input, the answers go to
+// standard output, each after its length (8 bytes, the lowest first). What the verb prints goes to
+// standard error.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "affpcl/federation/site.h"
+
+namespace affpcl::cli {
+
+struct SiteOfJob {
+  std::string name, job;
+  bool may_leave = false;
+};
+
+// Runs work(site), again where another set of sites begins, says that it is done, and runs done(site).
+// work returns what all sites have in common. What it throws ends the job for all sites.
+void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&)>& work,
+             const std::function<void(const SiteProcesses&)>& done);
+
+}  // namespace affpcl::cli
