@@ -250,6 +250,9 @@ class Predictor {
             const std::vector<std::string>& beside, double level)
       : rows_(model, level), e_(model.encoding), row_(e_.sources.size()) {
     read(files, beside);
+    // A site that is one agent wrote a model of that agent alone, whose rows no column names.
+    if (agent_ == nullptr && model.agents.size() == 1)
+      file_agents_.assign(file_agents_.size(), model.agents[0].name);
     if (std::all_of(files.begin(), files.end(), is_csv))
       echo_ = std::make_unique<Echo>(files, e_.reading);
     if (echo_) separator_ = echo_->separator(), decimal_ = echo_->decimal();

@@ -77,6 +77,24 @@ def test_equals_the_fit_of_all_rows(files, tmp_path, pooled, secure):
     assert all(e["masked"] == secure for e in ledger["sent"] if e["what"] == "sum")
 
 
+def test_a_site_without_an_agent_column_is_one_agent(tmp_path):
+    for k, site in enumerate(SITES):
+        draw = random.Random(k)
+        rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(30)]
+        text = "x,y\n" + "".join(f"{x:.6f},{(1 + k / 4) * x + 0.1 * e:.6f}\n" for x, e in rows)
+        (tmp_path / f"{site}.csv").write_text(text)
+    options = {"target": "y", "sum": "fixed", "repeats": 1}
+    sites = {s: FederationSite(s, "fit", {"data": str(tmp_path / f"{s}.csv"), **options}, str(tmp_path / s), job="trial")
+             for s in SITES}
+    centre = centre_of()
+    run(centre, sites)
+    assert [a["name"] for a in json.loads((tmp_path / "east" / "model.json").read_text())["agents"]] == ["east"]
+    (tmp_path / "new.csv").write_text("x\n1\n")
+    out = subprocess.run([program(), "predict", str(tmp_path / "east"), str(tmp_path / "new.csv")], check=True, timeout=60,
+                         capture_output=True, text=True).stdout.splitlines()
+    assert abs(float(out[1].split(",")[1]) - 1.5) < 0.1
+
+
 def test_a_killed_site_comes_back_and_nothing_is_lost(files, tmp_path, pooled):
     sites, centre = open_sites(files, tmp_path), centre_of()
     run(centre, sites, until=lambda c: c.rounds == 40)

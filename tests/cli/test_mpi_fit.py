@@ -62,6 +62,7 @@ def result_of(affpcl, folder):
     pytest.param(["files", "--target", "y"], id="a file per agent"),
     pytest.param(["left.csv", "--with", "right.csv", *FIT_Y], id="columns beside, which rank 0 reads"),
     pytest.param(["classes.csv", "--target", "class", "--agent", "site"], id="classes"),
+    pytest.param(["one.csv", *FIT_Y, "--sum", "fixed", "--level-rows", "300"], id="sums in fixed point, rare levels"),
 ])
 def one_process(request, files):
     """The words of a fit, and its result in one process."""
