@@ -41,10 +41,17 @@ struct EnumNames<SolverKind> {
   static constexpr std::array<std::string_view, 2> all = {"exact", "stream"};
 };
 
+// scale * ChannelModel::typical_cov + sum_k weights[k] v_k v_k' (table/typical_covariance.h).
+struct NearCovariance {
+  double scale = 0;
+  std::vector<double> weights = {}, directions = {};  // [k], [k][d]
+};
+
 // Coefficients of standardised columns, in units of the target.
 struct LinearModel {
   std::vector<double> x, se;  // [d], and standard errors, which a stream does not have
-  std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers
+  std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers,
+  NearCovariance near_cov = {};  // which is there instead
   // Noise variance. Stream solver: mean square of recent errors, NaN for classes.
   double s2 = 0;
 };
@@ -77,6 +84,7 @@ struct ChannelModel {          // what all agents share
   std::vector<CovarianceTried> tried;
   LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
   std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
+  std::vector<double> typical_cov;  // [d][d], of agents' coefficients; empty where agents have cov
   // An agent never seen has the centre's x, moved by this share towards the pooled model's.
   double pooled_weight = 0;
   bool converged = true;
