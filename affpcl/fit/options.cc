@@ -4,6 +4,7 @@ namespace affpcl {
 namespace {
 
 constexpr double kMostThreads = 4096, kMostRepeats = 1000;
+constexpr double kLeastLevel = 0.01, kMostLevel = 0.9999;
 
 const Params<FrameOptions>& frame_params() {
   static const Params<FrameOptions> kParams = {
@@ -56,6 +57,10 @@ const Params<FitOptions>& FitOptions::params() {
          "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
          "20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)",
          between(0, kMostRepeats)},
+        {"level", &FitOptions::level,
+         "coverage of the intervals of gains, such as .95: an agent gained or lost where its interval "
+         "excludes 0",
+         between(kLeastLevel, kMostLevel)},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

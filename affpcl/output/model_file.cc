@@ -562,6 +562,7 @@ std::string fit_summary_json(const FitResult& result) {
   Json score{{"measure", measure},
              {"how", how_held_out(result)},
              {"repeats", model.solver == SolverKind::kStream ? 1 : result.repeats}};
+  score["level"] = result.level;
   score[measure] = to_json(result.loss);
   if (classify) add_class_scores(result, score);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);

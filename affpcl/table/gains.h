@@ -21,12 +21,13 @@ struct GainEvidence {
 };
 
 struct ShrunkGain {
-  Estimate gain;           // posterior mean and equal-tailed 90 % interval
+  Estimate gain;           // posterior mean and equal-tailed interval
   double probability = 0;  // that the gain is above 0
 };
 
-// `freedom` is the number of coefficients of an independent model.
-std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom);
+// `freedom` is the number of coefficients of an independent model, `level` the intervals' coverage.
+std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom,
+                                     double level = kConfidence);
 
 // Parts of it, to be tested.
 

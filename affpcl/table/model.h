@@ -150,7 +150,7 @@ struct AgentScore {
   std::size_t scored_rows = 0;   // a repeat
   double variance = 0;           // of the agent's own target; R^2 = 1 - loss / variance
   // Expected loss of the independent model minus that of the chosen one on new rows, both from all
-  // rows: posterior mean and 90 % interval, and the probability that it is above 0.
+  // rows: posterior mean and interval, and the probability that it is above 0.
   Estimate gain;
   double probability = 0;
   Outcome verdict = Outcome::kEven;
@@ -171,6 +171,7 @@ struct FitResult {
   UnseenScore unseen;
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters
+  double level = kConfidence;  // coverage of the intervals of gains
   double expect_gain = 0;  // number of agents: the sum of their probabilities
   int gained = 0, even = 0, lost = 0;
   int repeats = 1;  // of the cross-validation
