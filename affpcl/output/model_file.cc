@@ -292,6 +292,7 @@ std::string model_json(const Model& model) {
                         {"pooled", c.pooled},
                         {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
+    if (c.correlation > 0) channels.back()["correlation"] = c.correlation;
     if (!c.typical_cov.empty()) channels.back()["typical_cov"] = lower(c.typical_cov, d);
     if (c.parameters == 0) continue;  // the whole model has a log-likelihood instead
     channels.back()["log_likelihood"] = c.log_likelihood;
@@ -444,6 +445,7 @@ Model parse_model(const std::string& text, const std::string& path) {
       channel.log_likelihood = r.get<double>(c, "log_likelihood");
       channel.parameters = r.get<std::size_t>(c, "parameters");
     }
+    if (c.contains("correlation")) channel.correlation = r.get<double>(c, "correlation");
     if (c.contains("typical_cov")) channel.typical_cov = r.covariance(c, "typical_cov", d);
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");

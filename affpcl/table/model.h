@@ -87,6 +87,7 @@ struct ChannelModel {          // what all agents share
   std::vector<double> typical_cov;  // [d][d], of agents' coefficients; empty where agents have cov
   // An agent never seen has the centre's x, moved by this share towards the pooled model's.
   double pooled_weight = 0;
+  double correlation = 0;  // of an agent's successive rows' errors, AR(1); 0: independent
   bool converged = true;
   // Of a linear model with one factor, with one noise variance and none outlying: the log-likelihood
   // of the form with the smallest BIC, and how many numbers were estimated.
