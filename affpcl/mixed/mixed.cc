@@ -119,7 +119,6 @@ class MixedAgent final : public AgentFit {
   MixedAgent(const Frame& frame, const std::vector<ChannelFit>& channels, std::size_t agent)
       : frame_(frame), channels_(channels), agent_(agent) {
     for (const ChannelFit& c : channels) {
-      own_.push_back(averaged_posterior(c.moments, c.learnt, agent));
       independent_.push_back(fit_ridge(c.baseline(), agent));
       // Without a row of its own an agent has the mean of the others' targets.
       if (c.moments.rows[c.moments.at(agent)] == 0) independent_.back().x[0] = c.mean;
@@ -128,15 +127,21 @@ class MixedAgent final : public AgentFit {
 
   void predict(std::size_t from, std::size_t to, double* out) const override {
     const std::size_t width = channels_.size();
+    std::vector<Vector> own;
+    for (const ChannelFit& c : channels_)
+      own.push_back(averaged_coefficients(c.moments, c.learnt, agent_));
     for (std::size_t row = from; row < to; ++row, out += 3 * width)
       for (std::size_t c = 0; c < width; ++c) {
-        out[c] = predicted(own_[c].x, c, row);
+        out[c] = predicted(own[c], c, row);
         out[width + c] = predicted(independent_[c].x, c, row);
         out[2 * width + c] = predicted(channels_[c].pooled.x, c, row);
       }
   }
 
   void describe(const ByKind<double>& weights, AgentModel& agent) const override {
+    if (own_.empty())
+      for (const ChannelFit& c : channels_)
+        own_.push_back(averaged_posterior(c.moments, c.learnt, agent_));
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const Units units(frame_, c);
       const Ridge &alone = independent_[c], &all = channels_[c].pooled;
@@ -166,7 +171,7 @@ class MixedAgent final : public AgentFit {
   const Frame& frame_;
   const std::vector<ChannelFit>& channels_;
   std::size_t agent_;
-  std::vector<Posterior> own_;  // by channel
+  mutable std::vector<Posterior> own_;  // by channel, once they are described
   std::vector<Ridge> independent_;
 };
 
@@ -309,11 +314,11 @@ class MixedFit final : public FoldFit {
 };
 
 // Classes by least squares have no errors of that kind.
-bool tests_serial(const Frame& frame) { return frame.classes.empty(); }
+bool tests_serial(const Frame& frame) { return frame.encoding.classes.empty(); }
 
 // Rows in time whose errors can have correlations.
 bool in_time(const Frame& frame) {
-  return frame.held_out.how == Holdout::kForward && frame.row_weight.empty();
+  return frame.held_out.how == Holdout::kForward && frame.encoding.row_weight.empty();
 }
 
 // The generalised model is fitted by maximum likelihood only.
@@ -373,7 +378,7 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     if (without == kAllRows && tests_serial(frame)) {
       serial.push_back(test_serial(
           frame, c,
-          [&](std::size_t i) { return averaged_posterior(fit.moments, fit.learnt, i).x; }, team));
+          [&](std::size_t i) { return averaged_coefficients(fit.moments, fit.learnt, i); }, team));
       if (in_time(frame))
         correlations_[c] = most_evident_correlation(frame, c, at_best(fit.learnt, o), team);
       if (correlations_[c] > 0) {

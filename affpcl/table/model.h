@@ -50,10 +50,10 @@ struct NearCovariance {
 // Coefficients of standardised columns, in units of the target.
 struct LinearModel {
   std::vector<double> x, se;  // [d], and standard errors, which a stream does not have
-  std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers,
-  NearCovariance near_cov = {};  // which is there instead
+  std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers
   // Noise variance. Stream solver: mean square of recent errors, NaN for classes.
   double s2 = 0;
+  NearCovariance near_cov = {};  // instead of cov, where that is empty
 };
 
 struct AgentModel {
