@@ -78,7 +78,7 @@ void print_agents(const FitResult& r, const std::vector<std::size_t>& order, con
                               : 0;
   fmt::print("  {:<{}} {:>6}  {:>9} {:>11}  {:>9}", "agent", width, "rows", "chosen", "independent",
              "gain");
-  fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", "90 % interval") : "",
+  fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", fmt::format("{:g} % interval", 100 * r.level)) : "",
              "chance", bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
@@ -152,7 +152,7 @@ void print_result(const FitResult& r, const Style& style) {
     return r.agents[a].gain.mean > r.agents[b].gain.mean;
   });
   print_agents(r, order, style);
-  fmt::print("{}\n", wrapped(verdict_legend(m.solver), style));
+  fmt::print("{}\n", wrapped(verdict_legend(m.solver, r.level), style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 
@@ -202,6 +202,7 @@ void add_solver(Verb& verb, FitVerb& o) {
   verb.option("--set", &o.values, "KEY=VALUE", "a parameter of that method, such as lambda=0.1");
   verb.flag("--no-score", &o.no_score, "only personalised models, without cross-validation");
   add_param(verb, "repeats", &o.fit.repeats, "N");
+  add_param(verb, "level", &o.fit.level, "LEVEL");
   add_param(verb, "folds", &o.table.frame.folds, "COLUMN");
   verb.option("--test", &o.table.frame.test, "FILE",
               "exact solver: rows that are held out from everything and on which models are scored; "

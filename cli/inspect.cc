@@ -162,6 +162,9 @@ void print_model(const Model& m, const AgentModel* only, double level) {
     if (channel.parameters > 0)
       fmt::print("  with one noise variance and no outlying agents: {}\n",
                  likelihood(m, channel.log_likelihood, channel.parameters));
+    if (channel.correlation > 0)
+      fmt::print("  correlation of the errors of an agent's successive rows, AR(1): {}\n",
+                 number(channel.correlation));
     fmt::print("  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}",
                "", width, "centre", "std. error", fmt::format("{:g} % interval", 100 * level), "df",
                "spread");
@@ -232,6 +235,7 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
                         {"centre_hi", std::move(hi)},
                         {"centre_df", std::move(df)},
                         {"pooled_weight", channel.pooled_weight},
+                        {"correlation", channel.correlation},
                         {"spread_sd", spread_of(channel)}});
     if (channel.parameters > 0) {
       channels.back()["log_likelihood"] = channel.log_likelihood;

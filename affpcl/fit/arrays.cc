@@ -235,7 +235,7 @@ FitResult fit(std::span<const double> X, std::span<const double> y,
   return fit(std::move(arrays), {.values = {y.begin(), y.end()}}, std::move(options));
 }
 
-void each_row(const Model& model, DataTable table, UseRow use) {
+void each_row(const Model& model, DataTable table, UseRow use, double level) {
   const Encoding& e = model.encoding;
   const std::vector<std::string> header = table.names();
   const auto column = [&](const std::string& name) -> Column& {
@@ -252,14 +252,14 @@ void each_row(const Model& model, DataTable table, UseRow use) {
   }
   Column& names = column(agents_of(e));
   make_text(names);
-  const RowPredictor rows(model);
+  const RowPredictor rows(model, level);
   std::vector<const AgentModel*> agents;
   for (const std::string& name : names.levels) agents.push_back(rows.agent(name));
-  Column* const level = e.leveled() ? &column(e.level_column()) : nullptr;
+  Column* const factor = e.leveled() ? &column(e.level_column()) : nullptr;
   std::vector<int> levels;
-  if (level != nullptr) make_text(*level);
-  for (std::size_t g = 0; level != nullptr && g < level->levels.size(); ++g)
-    levels.push_back(rows.level(level->levels[g]));
+  if (factor != nullptr) make_text(*factor);
+  for (std::size_t g = 0; factor != nullptr && g < factor->levels.size(); ++g)
+    levels.push_back(rows.level(factor->levels[g]));
   std::vector<double> row(values.size()), x, offsets;
   for (std::size_t r = 0; r < static_cast<std::size_t>(table.rows); ++r) {
     for (std::size_t s = 0; s < values.size(); ++s) row[s] = values[s][r];
@@ -274,13 +274,13 @@ void each_row(const Model& model, DataTable table, UseRow use) {
                .agent = agent < 0 ? nullptr : agents[static_cast<std::size_t>(agent)],
                .x = x,
                .offsets = offsets,
-               .level = level == nullptr || level->codes[r] < 0
+               .level = factor == nullptr || factor->codes[r] < 0
                             ? RowPredictor::kNewLevel
-                            : levels[static_cast<std::size_t>(level->codes[r])]});
+                            : levels[static_cast<std::size_t>(factor->codes[r])]});
   }
 }
 
-void each_row(const Model& model, Arrays arrays, UseRow use) {
+void each_row(const Model& model, Arrays arrays, UseRow use, double level) {
   const Encoding& e = model.encoding;
   refuse_shape(arrays, arrays.rows());
   if (arrays.columns.size() != e.sources.size())
@@ -299,7 +299,7 @@ void each_row(const Model& model, Arrays arrays, UseRow use) {
   FrameOptions names{.paths = {}, .target = {}, .agent = agents_of(e)};
   names.offset = e.offset;
   for (std::size_t s = 0; s < e.sources.size(); ++s) arrays.columns[s] = e.sources[s].name;
-  each_row(model, table_of(std::move(arrays), names), use);
+  each_row(model, table_of(std::move(arrays), names), use, level);
 }
 
 std::vector<double> predict(const Model& model, Arrays arrays) {

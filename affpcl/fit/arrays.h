@@ -73,9 +73,9 @@ struct EncodedRow {
   std::span<const double> offsets;
   int level = RowPredictor::kNewLevel;
 };
-// Calls use(rows, row) for every row. Columns of a table are found by name, those of arrays by place.
+// Calls use(rows, row) for every row; `level` is the coverage of its intervals. Columns of a table are found by name, those of arrays by place.
 using UseRow = FunctionRef<void(const RowPredictor&, const EncodedRow&)>;
-void each_row(const Model& model, Arrays arrays, UseRow use);
-void each_row(const Model& model, DataTable table, UseRow use);
+void each_row(const Model& model, Arrays arrays, UseRow use, double level = kConfidence);
+void each_row(const Model& model, DataTable table, UseRow use, double level = kConfidence);
 
 }  // namespace affpcl

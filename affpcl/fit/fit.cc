@@ -117,6 +117,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.scored = fitted.scored;
   result.complete = fitted.complete;
   result.repeats = repeats;
+  result.level = options.level;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
   const bool apart = team.processes().apart();

@@ -4,6 +4,7 @@ namespace affpcl {
 namespace {
 
 constexpr double kMostThreads = 4096, kMostRepeats = 1000;
+constexpr double kLeastLevel = 0.01, kMostLevel = 0.9999;
 
 const Params<FrameOptions>& frame_params() {
   static const Params<FrameOptions> kParams = {
@@ -59,6 +60,10 @@ const Params<FitOptions>& FitOptions::params() {
         {"sum", &FitOptions::sum,
          "sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any "
          "partition of the agents, as in a federation"},
+        {"level", &FitOptions::level,
+         "coverage of the intervals of gains, such as .95: an agent gained or lost where its interval "
+         "excludes 0",
+         between(kLeastLevel, kMostLevel)},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

@@ -32,6 +32,7 @@ struct FitOptions {
   static constexpr int kRepeats = 5;
   static constexpr std::size_t kManyRows = 20000, kManyCoefficients = 60;
 
+  double level = kConfidence;  // coverage of the intervals of gains
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};
   StreamOptions stream = {};

@@ -26,17 +26,31 @@ double inner(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Of a new row's target.
-double variance(const LinearModel& m, const std::vector<double>& x) {
-  double variance = m.s2;
-  for (std::size_t r = 0; r < x.size() && !m.se.empty(); ++r) {
-    if (m.cov.empty()) {
-      variance += x[r] * x[r] * m.se[r] * m.se[r];
-    } else {
-      double sum = 0;
-      for (std::size_t c = 0; c < x.size(); ++c) sum += m.cov[r * x.size() + c] * x[c];
-      variance += x[r] * sum;
+double quadratic(const std::vector<double>& A, const std::vector<double>& x, double from = 0) {
+  for (std::size_t r = 0; r < x.size(); ++r) {
+    double sum = 0;
+    for (std::size_t c = 0; c < x.size(); ++c) sum += A[r * x.size() + c] * x[c];
+    from += x[r] * sum;
+  }
+  return from;
+}
+
+// Of x'coefficients, beside the noise.
+double variance(const LinearModel& m, const std::vector<double>& typical_cov,
+                const std::vector<double>& x, double noise) {
+  double variance = noise;
+  if (!m.cov.empty()) {
+    variance = quadratic(m.cov, x, noise);
+  } else if (!m.near_cov.weights.empty()) {
+    const NearCovariance& near = m.near_cov;
+    variance += near.scale * quadratic(typical_cov, x);
+    for (std::size_t k = 0; k < near.weights.size(); ++k) {
+      double along = 0;
+      for (std::size_t j = 0; j < x.size(); ++j) along += near.directions[k * x.size() + j] * x[j];
+      variance += near.weights[k] * along * along;
     }
+  } else {  // a file of an older version
+    for (std::size_t j = 0; j < m.se.size(); ++j) variance += x[j] * x[j] * m.se[j] * m.se[j];
   }
   return variance < 0 ? 0 : variance;  // NaN where it is not known
 }
@@ -143,11 +157,8 @@ std::vector<double> RowPredictor::mean(const AgentModel* agent, const std::vecto
         multiply(likelihood_->basis(), predictor_offsets(model_.encoding, offsets));
     for (std::size_t c = 0; c < eta.size(); ++c) eta[c] += more[c];
   }
-  for (std::size_t c = 0; c < eta.size(); ++c) {
-    LinearModel own = channel(agent, c);
-    own.s2 = 0;
-    variances.push_back(variance(own, x));
-  }
+  for (std::size_t c = 0; c < eta.size(); ++c)
+    variances.push_back(variance(channel(agent, c), model_.channels[c].typical_cov, x, 0));
   return expected_mean(*likelihood_, model_.psi, eta, variances);
 }
 
@@ -175,16 +186,16 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   const double y = number(agent, x, offsets, level);
   if (model_.encoding.generalised()) {
     // The target's variance at the mean, and that of the linear predictor by the mean's slope.
-    LinearModel own = channel(agent, 0);
-    own.s2 = 0;
     const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
     const double slope = trials ? y * (1 - y) : log ? y : 1;
-    const double total = likelihood_->variance(model_.psi, y) + slope * slope * variance(own, x);
+    const double of_predictor = variance(channel(agent, 0), model_.channels[0].typical_cov, x, 0);
+    const double total = likelihood_->variance(model_.psi, y) + slope * slope * of_predictor;
     return {y, limit_ * std::sqrt(total)};
   }
   std::vector<double> deviations;
   for (std::size_t c = 0; c < model_.channels.size(); ++c)
-    deviations.push_back(std::sqrt(variance(channel(agent, c), x)));
+    deviations.push_back(std::sqrt(variance(channel(agent, c), model_.channels[c].typical_cov, x,
+                                            channel(agent, c).s2)));
   if (model_.encoding.leveled())
     deviations[0] = std::sqrt(
         std::max(0.0, deviations[0] * deviations[0] + level_variance(agent, x, level)));

@@ -19,6 +19,8 @@ constexpr double kTiny = 1e-300;
 constexpr double kNewtonRidge = 1e-9;                     // of the scaled information
 constexpr double kShortestStep = 0.01;                    // of a Newton step
 constexpr double kShorter = 4;                            // the next try
+constexpr int kUntried = 4;                               // steps after Newton's failed
+constexpr double kMostPower = 16;
 constexpr double kNoiseFactor = 5, kVarianceFactor = 10;  // the largest in one step
 constexpr double kJustSeen = 1e-3;                        // of the variance of an agent's estimate
 constexpr double kNegligible = 1e-9;                      // of that again
@@ -73,23 +75,26 @@ class GroupClimb {
     return {std::move(theta), s2, value};
   }
 
-  // The next point; a Newton step if one raises the evidence.
+  // The next point; a Newton step if one raises the evidence. Where none did, as on the way of many
+  // variances to 0, some steps are taken without trying, each as long as the evidence allows.
   Point step(const Point& old) {
     const EvidenceSlopes slopes = evidence_.slopes();
+    const double slack = kRounding * std::abs(old.log_evidence);
+    if (untried_ > 0) {
+      --untried_;
+      return scaled(old, slopes, slack);
+    }
     const auto [score, AI] = slopes.information(groups_);
     const std::vector<std::size_t> free = free_to_move(old, score);
     const Vector newton = newton_step(score, AI, free);
-    const double slack = kRounding * std::abs(old.log_evidence);
     const bool finite =
         std::all_of(newton.begin(), newton.end(), [](double v) { return std::isfinite(v); });
     for (double share = 1; share > kShortestStep && finite; share /= kShorter) {
       Point next = moved(old, newton, free, share);
       if (next.log_evidence >= old.log_evidence - slack) return next;
     }
-    Vector theta;
-    for (std::size_t g = 0; g < groups_.count; ++g)
-      theta.push_back(old.theta[g] * slopes.group_ratio(groups_, g));
-    return at(std::move(theta), std::max(kSmallestNoise, old.s2 * slopes.noise_ratio()));
+    untried_ = kUntried;
+    return scaled(old, slopes, slack);
   }
 
   // The largest relative change of a variance that matters.
@@ -110,6 +115,26 @@ class GroupClimb {
   }
 
  private:
+  // Each variance times a power of the ratio that raises the evidence for sure at power 1.
+  Point scaled(const Point& old, const EvidenceSlopes& slopes, double slack) {
+    for (;; power_ = 1) {
+      const auto factor = [&](double ratio) {
+        return power_ == 1 ? ratio
+                           : std::clamp(std::pow(ratio, power_), 1 / kVarianceFactor, kVarianceFactor);
+      };
+      const double s2 = std::max(kSmallestNoise, old.s2 * factor(slopes.noise_ratio()));
+      Vector theta;
+      for (std::size_t g = 0; g < groups_.count; ++g) {
+        const double to = old.theta[g] * factor(slopes.group_ratio(groups_, g));
+        theta.push_back(to > kNegligible * least_[g] * s2 ? to : 0);
+      }
+      Point next = at(std::move(theta), s2);
+      if (power_ > 1 && !(next.log_evidence >= old.log_evidence - slack)) continue;
+      power_ = std::min(2 * power_, kMostPower);
+      if (next.log_evidence - old.log_evidence < kSettled) untried_ = 0;
+      return next;
+    }
+  }
   // Variances that are not held at 0; s^2 comes after them.
   std::vector<std::size_t> free_to_move(const Point& p, const Vector& score) const {
     std::vector<std::size_t> free;
@@ -143,6 +168,8 @@ class GroupClimb {
   const Moments& m_;
   const VarianceGroups& groups_;
   Evidence& evidence_;
+  int untried_ = 0;   // steps until Newton's is tried again
+  double power_ = 1;  // of the next scaled step
   // By group, over s^2: a variance comes back from 0 with what an agent can just see.
   Vector least_;
 };

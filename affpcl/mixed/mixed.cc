@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
+#include "affpcl/mixed/serial.h"
 #include "affpcl/mixed/unseen.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
@@ -21,12 +23,16 @@ constexpr double kSmallestSquare = 1e-300;  // errors of an outcome without any
 
 // One channel, learnt from the rows outside one fold or from all.
 struct ChannelFit {
-  Moments moments;
+  Moments moments;        // of the rows in time, where their errors are correlated
+  std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
+  double correlation = 0;              // of successive rows' errors
   Learnt learnt;
   Ridge pooled;
   double mean = 0;  // of all agents' targets
 
   const Decomposition& best() const { return learnt.best(); }
+  // What the baselines learn from: they know of no correlation.
+  const Moments& baseline() const { return as_they_are ? *as_they_are : moments; }
 };
 
 // From the frame's standardised targets to units of the target.
@@ -113,8 +119,7 @@ class MixedAgent final : public AgentFit {
   MixedAgent(const Frame& frame, const std::vector<ChannelFit>& channels, std::size_t agent)
       : frame_(frame), channels_(channels), agent_(agent) {
     for (const ChannelFit& c : channels) {
-      own_.push_back(averaged_posterior(c.moments, c.learnt, agent));
-      independent_.push_back(fit_ridge(c.moments, agent));
+      independent_.push_back(fit_ridge(c.baseline(), agent));
       // Without a row of its own an agent has the mean of the others' targets.
       if (c.moments.rows[c.moments.at(agent)] == 0) independent_.back().x[0] = c.mean;
     }
@@ -122,15 +127,21 @@ class MixedAgent final : public AgentFit {
 
   void predict(std::size_t from, std::size_t to, double* out) const override {
     const std::size_t width = channels_.size();
+    std::vector<Vector> own;
+    for (const ChannelFit& c : channels_)
+      own.push_back(averaged_coefficients(c.moments, c.learnt, agent_));
     for (std::size_t row = from; row < to; ++row, out += 3 * width)
       for (std::size_t c = 0; c < width; ++c) {
-        out[c] = predicted(own_[c].x, c, row);
+        out[c] = predicted(own[c], c, row);
         out[width + c] = predicted(independent_[c].x, c, row);
         out[2 * width + c] = predicted(channels_[c].pooled.x, c, row);
       }
   }
 
   void describe(const ByKind<double>& weights, AgentModel& agent) const override {
+    if (own_.empty())
+      for (const ChannelFit& c : channels_)
+        own_.push_back(averaged_posterior(c.moments, c.learnt, agent_));
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const Units units(frame_, c);
       const Ridge &alone = independent_[c], &all = channels_[c].pooled;
@@ -160,7 +171,7 @@ class MixedAgent final : public AgentFit {
   const Frame& frame_;
   const std::vector<ChannelFit>& channels_;
   std::size_t agent_;
-  std::vector<Posterior> own_;  // by channel
+  mutable std::vector<Posterior> own_;  // by channel, once they are described
   std::vector<Ridge> independent_;
 };
 
@@ -215,11 +226,13 @@ ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
 
 class MixedFit final : public FoldFit {
  public:
-  MixedFit(const Frame& frame, const MixedOptions& options, std::vector<ChannelFit> channels)
+  MixedFit(const Frame& frame, const MixedOptions& options, std::vector<ChannelFit> channels,
+           std::vector<SerialTest> serial)
       : frame_(frame),
         centre_precision_(options.decomposition.centre_precision),
         restricted_(options.estimate != EstimateChoice::kMl),
-        channels_(std::move(channels)) {}
+        channels_(std::move(channels)),
+        serial_(std::move(serial)) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<MixedAgent>(frame_, channels_, agent);
@@ -235,7 +248,8 @@ class MixedFit final : public FoldFit {
       model.channels.push_back(describe_channel(fit, Units(frame_, c)));
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
-          pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.moments, fit.learnt, fit.pooled, centre_precision_, team);
+          pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt, fit.pooled,
+                        centre_precision_, team);
     }
     if (!frame_.theta.empty()) model.noise = noise_correlations(frame_, model, team);
   }
@@ -250,10 +264,26 @@ class MixedFit final : public FoldFit {
     if (same) notes.push_back("the rows do not tell the agents apart: all have the same model");
     if (!converged)
       notes.push_back("the variances were still moving when the search for them ended");
+    for (std::size_t c = 0; c < serial_.size(); ++c)
+      if (serial_[c].found() || channels_[c].correlation > 0) notes.push_back(serial_note(c));
     return notes;
   }
 
  private:
+  std::string serial_note(std::size_t c) const {
+    const std::vector<std::string>& outcomes = frame_.encoding.outcomes;
+    const std::string of = outcomes.empty() ? "" : fmt::format(" of '{}'", outcomes[c]);
+    if (const double r = channels_[c].correlation; r > 0)
+      return fmt::format("errors{} of an agent's successive rows in the order of '{}' have a correlation "
+                         "of {:.2f}: the model allows for it (AR(1))",
+                         of, frame_.held_out.column, r);
+    return fmt::format(
+        "residuals{} of an agent's successive rows are correlated ({:.2f}, false alarms 1 %): if the "
+        "rows are in the order of time, intervals are too narrow; `time` names the column of times, "
+        "and then the model allows for it",
+        of, serial_[c].correlation);
+  }
+
   // In units of the target, of the form with the smallest BIC.
   void add_likelihood(const ChannelFit& fit, const Units& units, Team& team,
                       ChannelModel& channel) const {
@@ -271,13 +301,26 @@ class MixedFit final : public FoldFit {
         log_likelihood(best.log_evidence, best.centre, centre_precision_, restricted_) -
         (N - (restricted_ ? d : 0)) * std::log(units.deviation(1));
     channel.parameters = frame_.d + static_cast<std::size_t>(best.numbers) + 1;
+    channel.correlation = fit.correlation;
+    if (fit.correlation == 0) return;
+    channel.log_likelihood += log_whitening(fit.moments, fit.correlation, team);
+    ++channel.parameters;
   }
 
   const Frame& frame_;
   double centre_precision_;
   bool restricted_;
   std::vector<ChannelFit> channels_;
+  std::vector<SerialTest> serial_;  // by channel; empty: not tested
 };
+
+// Classes by least squares have no errors of that kind.
+bool tests_serial(const Frame& frame) { return frame.encoding.classes.empty(); }
+
+// Rows in time whose errors can have correlations.
+bool in_time(const Frame& frame) {
+  return frame.held_out.how == Holdout::kForward && frame.encoding.row_weight.empty();
+}
 
 // The generalised model is fitted by maximum likelihood only.
 void refuse_reml(const MixedOptions& options, const Encoding& encoding) {
@@ -287,6 +330,23 @@ void refuse_reml(const MixedOptions& options, const Encoding& encoding) {
       encoding.family == Family::kGaussian
           ? "with `common` columns and one factor"
           : fmt::format("for family {}", to_text(encoding.family))));
+}
+
+void take_correlation(double correlation, const Frame& frame, std::size_t channel, int without,
+                      Team& team, ChannelFit& fit) {
+  fit.correlation = correlation;
+  fit.as_they_are = std::move(fit.moments);
+  fit.moments = moments_in_time(frame, channel, without, correlation, team);
+}
+
+// The form of D that the rows support best, from where it is.
+DecompositionOptions at_best(const Learnt& learnt, DecompositionOptions options) {
+  const Covariance form = learnt.best().covariance;
+  options.scalar = form == Covariance::kScalar;
+  options.diagonal = form == Covariance::kDiagonal;
+  options.full = form == Covariance::kFull;
+  options.start = &learnt.best().variances;
+  return options;
 }
 
 }  // namespace
@@ -303,6 +363,8 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
   }
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
+  std::vector<SerialTest> serial;
+  if (without == kAllRows) correlations_.assign(frame.channels, 0.0);
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
@@ -311,8 +373,21 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     choose_forms(options_.covariance, o);
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
+    if (without != kAllRows && correlations_[c] > 0)
+      take_correlation(correlations_[c], frame, c, without, team, fit);
     fit.learnt = learn_agents(fit.moments, o, team);
-    const Moments all = pooled(fit.moments, team);
+    if (without == kAllRows && tests_serial(frame)) {
+      serial.push_back(test_serial(
+          frame, c,
+          [&](std::size_t i) { return averaged_coefficients(fit.moments, fit.learnt, i); }, team));
+      if (in_time(frame))
+        correlations_[c] = most_evident_correlation(frame, c, at_best(fit.learnt, o), team);
+      if (correlations_[c] > 0) {
+        take_correlation(correlations_[c], frame, c, without, team, fit);
+        fit.learnt = learn_agents(fit.moments, o, team);
+      }
+    }
+    const Moments all = pooled(fit.baseline(), team);
     fit.pooled = fit_ridge(all, 0);
     fit.mean = all.b[0] / all.rows[0];
     channels.push_back(std::move(fit));
@@ -321,7 +396,7 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     found_.clear();
     for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
   }
-  return std::make_unique<MixedFit>(frame, options_, std::move(channels));
+  return std::make_unique<MixedFit>(frame, options_, std::move(channels), std::move(serial));
 }
 
 }  // namespace affpcl

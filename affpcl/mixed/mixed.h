@@ -24,6 +24,7 @@ class MixedSolver final : public FoldedSolver {
  private:
   MixedOptions options_;
   std::vector<Variances> found_;  // in all rows, by channel
+  std::vector<double> correlations_;  // of successive rows' errors, by channel; 0: none found
   GlmmSolver generalised_;        // instead, where the family is no linear model's
   LevelSolver leveled_;           // instead, where there is a second factor
 };

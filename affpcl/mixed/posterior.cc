@@ -47,6 +47,22 @@ Matrix in_basis(const Matrix& basis, const Vector& values) {
   return multiply(transposed(basis), scaled);
 }
 
+// x averaged over the agent's f and t, at one form of D.
+Vector mean_over_law(const Moments& m, const Decomposition& model, const Matrix& root,
+                     const AgentLaw& law, std::size_t agent) {
+  const std::size_t d = m.d;
+  const double s2 = model.variances.s2;
+  const Spectrum of(m, root, model.centre, agent);
+  const AgentGrid::Weights w = AgentGrid(of, s2).weights(law);
+  Vector kc(d), x = model.centre;
+  for (std::size_t r = 0; r < Grid::kRatios; ++r)
+    for (std::size_t j = 0; j < d && w.ratio[r] >= kNoWeight; ++j)
+      kc[j] += w.ratio[r] * (1 / (s2 * Grid::ratios()[r] + of.e[j]));
+  for (std::size_t j = 0; j < d; ++j) kc[j] *= of.c[j];
+  add(multiply(transposed(of.basis), kc), x);
+  return x;
+}
+
 // Averaged over the agent's f and t, at one form of D.
 Posterior over_law(const Moments& m, const Decomposition& model, const Matrix& root,
                    const AgentLaw& law, std::size_t agent) {
@@ -142,6 +158,17 @@ Posterior averaged_posterior(const Moments& m, const Learnt& learnt, std::size_t
   for (const WeightedForm& form : learnt.forms)
     parts.push_back(over_law(m, form.model, form.root, learnt.law, agent));
   return mixed_over(learnt.forms, std::move(parts));
+}
+
+std::vector<double> averaged_coefficients(const Moments& m, const Learnt& learnt,
+                                          std::size_t agent) {
+  Vector x(m.d);
+  for (const WeightedForm& form : learnt.forms) {
+    const Vector part = mean_over_law(m, form.model, form.root, learnt.law, agent);
+    if (learnt.forms.size() == 1) return part;
+    for (std::size_t j = 0; j < m.d; ++j) x[j] += form.weight * part[j];
+  }
+  return x;
 }
 
 Posterior unseen_posterior(const Decomposition& model) {

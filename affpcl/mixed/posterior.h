@@ -25,6 +25,10 @@ Posterior agent_posterior(const Moments& moments, const Decomposition& model, st
 // rows have them, not those of learnt.
 Posterior averaged_posterior(const Moments& moments, const Learnt& learnt, std::size_t agent);
 
+// x alone, which costs less.
+std::vector<double> averaged_coefficients(const Moments& moments, const Learnt& learnt,
+                                          std::size_t agent);
+
 // For an agent without rows: x_c, and D plus the covariance of x_c.
 Posterior unseen_posterior(const Decomposition& model);
 Posterior averaged_unseen(const Learnt& learnt);

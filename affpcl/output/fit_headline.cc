@@ -103,12 +103,12 @@ std::string headline(const FitResult& r) {
   return text;
 }
 
-std::string verdict_legend(SolverKind solver) {
+std::string verdict_legend(SolverKind solver, double level) {
   return fmt::format(
       "gain: expected on {}, estimated from {} of all agents (empirical Bayes); chance: probability "
-      "that it is above 0; gained, lost: the 90 % interval excludes 0 and the gain is at least 1 % of "
+      "that it is above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of "
       "the error",
-      solver == SolverKind::kStream ? "such rows" : "new rows", scored_rows(solver));
+      solver == SolverKind::kStream ? "such rows" : "new rows", scored_rows(solver), 100 * level);
 }
 
 }  // namespace affpcl

@@ -37,6 +37,10 @@ Json to_json(const LinearModel& m, std::size_t d) {
   if (!m.se.empty()) j["se"] = m.se;
   if (!std::isnan(m.s2)) j["s2"] = m.s2;
   if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
+  if (const NearCovariance& near = m.near_cov; !near.weights.empty())
+    j["near_cov"] = {{"scale", near.scale},
+                     {"weights", near.weights},
+                     {"directions", near.directions}};
   return j;
 }
 
@@ -121,12 +125,21 @@ class Reader {
       for (std::size_t c = 0; c <= r; ++c, ++k) cov[r * d + c] = cov[c * d + r] = list[k];
     return cov;
   }
+  NearCovariance near_covariance(const Json& at, std::size_t d) const {
+    NearCovariance near{.scale = get<double>(at, "scale"),
+                        .weights = get<std::vector<double>>(at, "weights"),
+                        .directions = {}};
+    near.directions = numbers(at, "directions", near.weights.size() * d);
+    if (!std::isfinite(near.scale) || near.weights.empty()) damaged("near_cov");
+    return near;
+  }
   LinearModel model(const Json& at, std::size_t d) const {
     LinearModel m;
     m.x = numbers(at, "x", d);
     if (at.contains("se")) m.se = numbers(at, "se", d);
     m.s2 = at.contains("s2") ? get<double>(at, "s2") : std::nan("");
     if (at.contains("cov")) m.cov = covariance(at, "cov", d);
+    if (at.contains("near_cov")) m.near_cov = near_covariance(object(at, "near_cov"), d);
     return m;
   }
   template <class Enum>
@@ -279,6 +292,8 @@ std::string model_json(const Model& model) {
                         {"pooled", c.pooled},
                         {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
+    if (c.correlation > 0) channels.back()["correlation"] = c.correlation;
+    if (!c.typical_cov.empty()) channels.back()["typical_cov"] = lower(c.typical_cov, d);
     if (c.parameters == 0) continue;  // the whole model has a log-likelihood instead
     channels.back()["log_likelihood"] = c.log_likelihood;
     channels.back()["parameters"] = c.parameters;
@@ -309,7 +324,8 @@ std::string model_json(const Model& model) {
        "of the target; the centre's cov is that of an agent never seen, whose x is (1 - "
        "pooled_weight) centre + pooled_weight pooled; cov lists lower "
        "triangles, row by row; alone and pooled are the x of the models that were learnt "
-       "without the others and for all at once"},
+       "without the others and for all at once; where near_cov stands for cov it is scale "
+       "typical_cov + sum_k weights[k] v_k v_k', directions listing v_1, v_2, ..."},
       {"provenance",
        {{"version", model.version},
         {"command", model.command},
@@ -429,6 +445,8 @@ Model parse_model(const std::string& text, const std::string& path) {
       channel.log_likelihood = r.get<double>(c, "log_likelihood");
       channel.parameters = r.get<std::size_t>(c, "parameters");
     }
+    if (c.contains("correlation")) channel.correlation = r.get<double>(c, "correlation");
+    if (c.contains("typical_cov")) channel.typical_cov = r.covariance(c, "typical_cov", d);
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");
     channel.D.assign(d * d, 0.0);
@@ -468,6 +486,9 @@ Model parse_model(const std::string& text, const std::string& path) {
     }
     for (const Json& m : r.list(a, "channels")) agent.channels.push_back(r.model(m, d));
     if (agent.channels.size() != model.channels.size()) r.damaged("channels");
+    for (std::size_t c = 0; c < agent.channels.size(); ++c)
+      if (!agent.channels[c].near_cov.weights.empty() && model.channels[c].typical_cov.empty())
+        r.damaged("typical_cov");
     agent.independent = r.get<std::vector<std::vector<double>>>(a, "alone");
     if (k > 0) agent.weights = r.numbers(a, "weights", k);
     if (a.contains("level")) read_level(r, a, model.levels, agent);
@@ -543,6 +564,7 @@ std::string fit_summary_json(const FitResult& result) {
   Json score{{"measure", measure},
              {"how", how_held_out(result)},
              {"repeats", model.solver == SolverKind::kStream ? 1 : result.repeats}};
+  score["level"] = result.level;
   score[measure] = to_json(result.loss);
   if (classify) add_class_scores(result, score);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);

@@ -11,11 +11,13 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/cross_validation.h"
+#include "affpcl/table/typical_covariance.h"
 
 namespace affpcl {
 namespace {
 
 constexpr double kMostCovariances = 1e6;  // numbers kept
+constexpr std::size_t kTypicalOf = 128;   // agents, about
 constexpr double kPriorRows = 20;         // a coefficient
 
 // The numbers of all agents' covariances are kept where they are not too many.
@@ -118,10 +120,12 @@ class NewRows {
 template <class Each>
 void each_list(const Frame& frame, AgentModel& agent, Each each) {
   const std::size_t d = frame.d, cov = keeps_covariances(frame) ? d * d : 0;
+  const std::size_t near = cov > 0 ? 0 : std::min(d, kCovarianceDirections);
   agent.channels.resize(frame.channels), agent.independent.resize(frame.channels);
   for (std::size_t c = 0; c < frame.channels; ++c) {
     LinearModel& channel = agent.channels[c];
     each(channel.x, d), each(channel.se, d), each(agent.independent[c], d), each(channel.cov, cov);
+    each(channel.near_cov.weights, near), each(channel.near_cov.directions, near * d);
   }
   each(agent.level_cov, frame.encoding.within.empty() ? 0 : d);
 }
@@ -136,7 +140,8 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
     numbers.insert(numbers.end(),
                    {static_cast<double>(a.rows), a.stacked[0], a.stacked[1], a.stacked[2], a.widened,
                     static_cast<double>(a.level)});
-    for (const LinearModel& c : a.channels) numbers.push_back(c.s2);
+    for (const LinearModel& c : a.channels)
+      numbers.push_back(c.s2), numbers.push_back(c.near_cov.scale);
     each_list(frame, a, [&](const std::vector<double>& v, std::size_t) {
       numbers.insert(numbers.end(), v.begin(), v.end());
     });
@@ -152,7 +157,7 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
       a.widened = *at++;
       a.level = static_cast<int>(*at++);
       a.channels.resize(frame.channels);
-      for (LinearModel& c : a.channels) c.s2 = *at++;
+      for (LinearModel& c : a.channels) c.s2 = *at++, c.near_cov.scale = *at++;
       each_list(frame, a, [&](std::vector<double>& v, std::size_t size) {
         v.assign(at, at + size);
         at += size;
@@ -177,12 +182,38 @@ void gather_tallies(Team& team, std::vector<RowTally>& tallies) {
   });
 }
 
+// Of every channel, from about kTypicalOf agents; empty where all covariances are kept.
+std::vector<TypicalCovariance> typical_covariances(const Frame& frame, const FoldFit& fit,
+                                                   const std::vector<ByKind<double>>& weights,
+                                                   Team& team) {
+  std::vector<TypicalCovariance> all;
+  if (keeps_covariances(frame)) return all;
+  const std::size_t n = frame.agents.size(), d = frame.d, dd = d * d;
+  const std::size_t step = std::max<std::size_t>(1, n / kTypicalOf), taken = (n + step - 1) / step;
+  const auto first = static_cast<std::size_t>(own_agents(n, team).first);
+  AgentSum sum((1 + frame.channels) * dd, n, team);
+  const double* const totals = sum([&](std::size_t i, double* out) {
+    add_gram(1 / static_cast<double>(frame.all_rows),
+             frame.block(frame.begin(i, 0), frame.agent_rows(i)), {out, d, d});
+    if (i % step != 0) return;
+    AgentModel agent;
+    fit.agent(i)->describe(weights[i - first], agent);
+    for (std::size_t c = 0; c < frame.channels; ++c)
+      for (std::size_t j = 0; j < dd; ++j)
+        out[(1 + c) * dd + j] += agent.channels[c].cov[j] / static_cast<double>(taken);
+  });
+  for (std::size_t c = 0; c < frame.channels; ++c)
+    all.emplace_back(MatrixView(totals + (1 + c) * dd, d, d), MatrixView(totals, d, d));
+  return all;
+}
+
 // The combined model of every agent of this process, and how far it is from its independent one.
 Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKind<double>>& weights,
                  const FitRun& run, std::vector<RowTally>& tallies) {
   Model model = begin_model(frame, run.seed);
   model.agents = begin_agents(frame);
   const NewRows new_rows(frame, run.team);
+  const std::vector<TypicalCovariance> typical = typical_covariances(frame, fit, weights, run.team);
   const Leaves own = own_agents(frame.agents.size(), run.team);
   run.team.each(own, [&](std::int64_t at, int) {
     const auto i = static_cast<std::size_t>(at);
@@ -194,10 +225,11 @@ Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKin
     fitted->describe(agent.stacked, agent);
     fitted->describe(vertex(Kind::kPersonalised), personalised);
     new_rows.compare(i, agent, personalised, tallies[i]);
-    if (!keeps_covariances(frame))
-      for (LinearModel& channel : agent.channels) channel.cov.clear();
+    for (std::size_t c = 0; c < typical.size(); ++c) typical[c].reduce(agent.channels[c]);
   });
   fit.describe(model, run.team);
+  for (std::size_t c = 0; c < typical.size(); ++c)
+    model.channels[c].typical_cov = typical[c].typical();
   gather_agents(frame, run.team, model);
   return model;
 }

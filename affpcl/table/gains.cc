@@ -210,8 +210,8 @@ NoisyError error_of(const GainEvidence& a, const Noise& noise) {
 
 // The interval of a gain whose unit is vague: a factor whose logarithm has this standard deviation.
 // The factor does not change signs, so neither end moves across 0.
-Estimate vaguer(const Estimate& e, double vague) {
-  const double more = normal_limit((1 - kConfidence) / 2) * vague;
+Estimate vaguer(const Estimate& e, double vague, double level) {
+  const double more = normal_limit((1 - level) / 2) * vague;
   const auto end = [&](double from) {
     if (from * e.mean > 0)
       return from * std::exp((std::abs(from) < std::abs(e.mean) ? -1 : 1) *
@@ -225,7 +225,7 @@ Estimate vaguer(const Estimate& e, double vague) {
 }  // namespace
 
 std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom,
-                                     std::size_t all, Team& team) {
+                                     std::size_t all, Team& team, double level) {
   const Noise noise = learn_noise(agents, freedom, all, team);
   std::vector<NoisyError> errors;
   for (const GainEvidence& a : agents) errors.push_back(error_of(a, noise));
@@ -243,9 +243,9 @@ std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, do
         agents[i].unsure >= 0 ? noise.ratio * agents[i].unsure : errors[i].resolution;
     for (double& v : m.variance) v += chance;
     const auto gain = [&](double error) { return gap - 2 * root * error; };
-    const Estimate estimate{gain(m.expected()), gain(m.quantile((1 + kConfidence) / 2)),
-                            gain(m.quantile((1 - kConfidence) / 2)), gain(m.quantile(0.5))};
-    gains.push_back({vaguer(estimate, agents[i].vague), m.below(root / 2)});
+    const Estimate estimate{gain(m.expected()), gain(m.quantile((1 + level) / 2)),
+                            gain(m.quantile((1 - level) / 2)), gain(m.quantile(0.5))};
+    gains.push_back({vaguer(estimate, agents[i].vague, level), m.below(root / 2)});
   }
   return gains;
 }

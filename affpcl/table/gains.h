@@ -22,14 +22,14 @@ struct GainEvidence {
 };
 
 struct ShrunkGain {
-  Estimate gain;           // posterior mean and equal-tailed 90 % interval
+  Estimate gain;           // posterior mean and equal-tailed interval
   double probability = 0;  // that the gain is above 0
 };
 
 // Of the agents of this process; `all` agents are shared by the team. `freedom` is the number of
-// coefficients of an independent model.
+// coefficients of an independent model, `level` the intervals' coverage.
 std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& own, double freedom,
-                                     std::size_t all, Team& team);
+                                     std::size_t all, Team& team, double level = kConfidence);
 
 // Parts of it, to be tested.
 

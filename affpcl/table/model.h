@@ -41,12 +41,19 @@ struct EnumNames<SolverKind> {
   static constexpr std::array<std::string_view, 2> all = {"exact", "stream"};
 };
 
+// scale * ChannelModel::typical_cov + sum_k weights[k] v_k v_k' (table/typical_covariance.h).
+struct NearCovariance {
+  double scale = 0;
+  std::vector<double> weights = {}, directions = {};  // [k], [k][d]
+};
+
 // Coefficients of standardised columns, in units of the target.
 struct LinearModel {
   std::vector<double> x, se;  // [d], and standard errors, which a stream does not have
   std::vector<double> cov;    // [d][d]; empty where all agents' together would be too many numbers
   // Noise variance. Stream solver: mean square of recent errors, NaN for classes.
   double s2 = 0;
+  NearCovariance near_cov = {};  // instead of cov, where that is empty
 };
 
 struct AgentModel {
@@ -77,8 +84,10 @@ struct ChannelModel {          // what all agents share
   std::vector<CovarianceTried> tried;
   LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
   std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
+  std::vector<double> typical_cov;  // [d][d], of agents' coefficients; empty where agents have cov
   // An agent never seen has the centre's x, moved by this share towards the pooled model's.
   double pooled_weight = 0;
+  double correlation = 0;  // of an agent's successive rows' errors, AR(1); 0: independent
   bool converged = true;
   // Of a linear model with one factor, with one noise variance and none outlying: the log-likelihood
   // of the form with the smallest BIC, and how many numbers were estimated.
@@ -142,7 +151,7 @@ struct AgentScore {
   std::size_t scored_rows = 0;   // a repeat
   double variance = 0;           // of the agent's own target; R^2 = 1 - loss / variance
   // Expected loss of the independent model minus that of the chosen one on new rows, both from all
-  // rows: posterior mean and 90 % interval, and the probability that it is above 0.
+  // rows: posterior mean and interval, and the probability that it is above 0.
   Estimate gain;
   double probability = 0;
   Outcome verdict = Outcome::kEven;
@@ -163,6 +172,7 @@ struct FitResult {
   UnseenScore unseen;
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters
+  double level = kConfidence;  // coverage of the intervals of gains
   double expect_gain = 0;  // number of agents: the sum of their probabilities
   int gained = 0, even = 0, lost = 0;
   int repeats = 1;  // of the cross-validation

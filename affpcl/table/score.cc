@@ -147,7 +147,7 @@ void score_all(const std::vector<RowTally>& own, const RowTally& all, std::size_
   });
   const double squares = found[0], agents = found[1];
   const double half = agents > 1
-                          ? student_quantile((1 + kConfidence) / 2, agents - 1) *
+                          ? student_quantile((1 + result.level) / 2, agents - 1) *
                                 std::sqrt(squares * agents / (agents - 1)) / rows
                           : kNaN;
   result.gain = {gain, gain - half, gain + half, gain};
@@ -186,15 +186,15 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
   return e;
 }
 
-// Gains of all agents, and verdicts by the sign that the 90 % interval leaves: at most 5 % of the
-// posterior lie on the other side.
+// Gains of all agents, and verdicts by the sign that the interval leaves: of a 90 % interval at most
+// 5 % of the posterior lie on the other side.
 void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, const Frame& frame,
                   Team& team, FitResult& result) {
   std::vector<GainEvidence> evidence;
   for (const RowTally& t : tallies)
     evidence.push_back(evidence_of(t, all, result.model.encoding));
-  const std::vector<ShrunkGain> gains =
-      shrink_gains(evidence, static_cast<double>(frame.d), frame.agents.size(), team);
+  const std::vector<ShrunkGain> gains = shrink_gains(
+      evidence, static_cast<double>(frame.d), frame.agents.size(), team, result.level);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
     a.gain = gains[i].gain;

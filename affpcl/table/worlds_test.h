@@ -48,6 +48,7 @@ struct TableWorld {
           y += coefficient(i, j + 1) * x;
         }
         f.Y[i * rows + r] = y;
+        f.places.push_back(static_cast<std::uint32_t>(r));
       }
     }
     f.starts.push_back(f.rows);

@@ -172,6 +172,13 @@ class FitOptions:
 
     @sum.setter
     def sum(self, arg: str, /) -> None: ...
+    def level(self) -> float:
+        """
+        coverage of the intervals of gains, such as .95: an agent gained or lost where its interval excludes 0
+        """
+
+    @level.setter
+    def level(self, arg: float, /) -> None: ...
 
     @property
     def threads(self) -> int:
@@ -587,17 +594,17 @@ class Model:
 
     def predict(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]: ...
 
-    def predict_interval(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
-        """Columns: prediction, and the ends of its 90 % interval."""
+    def predict_interval(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None, level: float = 0.9) -> NDArray[numpy.float64]:
+        """Columns: prediction, and the ends of its interval."""
 
     def predict_proba(self, X: Annotated[NDArray, dict(device='cpu', writable=False)], groups: Groups, offset: Annotated[NDArray, dict(device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]: ...
 
-    def predict_table(self, table: DataTable) -> NDArray[numpy.float64]:
+    def predict_table(self, table: DataTable, level: float = 0.9) -> NDArray[numpy.float64]:
         """
         Columns: prediction and the ends of its interval, or the probabilities of classes.
         """
 
-    def predict_files(self, files: Sequence[str]) -> str:
+    def predict_files(self, files: Sequence[str], level: float = 0.9) -> str:
         """The files' rows with their predictions, as CSV."""
 
 class FitResult:

@@ -381,10 +381,10 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
         rows = self._rows_to_predict(X, groups, offset)
         return self.model_.predict(*rows)
 
-    def predict_interval(self, X: Any, groups: Any = None, offset: Any = None) -> Array:
-        """Columns: the prediction, and the ends of its 90 % interval."""
+    def predict_interval(self, X: Any, groups: Any = None, offset: Any = None, level: float = 0.9) -> Array:
+        """Columns: the prediction, and the ends of its interval, of coverage `level`."""
         rows = self._rows_to_predict(X, groups, offset)
-        return self.model_.predict_interval(*rows)
+        return self.model_.predict_interval(*rows, level=level)
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """R^2."""

@@ -185,7 +185,7 @@ def fit(data: Any, *, progress: Progress = None, **options: Any) -> Fit:
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
     row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, estimate, method, method_values (instead of --set),
-    repeats, folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
+    repeats, level (coverage of the gains' intervals), folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 
     >>> import affpcl
@@ -209,10 +209,10 @@ def fit(data: Any, *, progress: Progress = None, **options: Any) -> Fit:
     return Fit(_core.fit_files(chosen, show))
 
 
-def predict(model: _core.Model, data: Any) -> Table:
+def predict(model: _core.Model, data: Any, level: float = 0.9) -> Table:
     """Predictions of new rows, from files or a table in memory, by a model of fit or load_model.
 
-    Numbers: prediction, prediction_lo, prediction_hi (90 % interval). Classes: prediction, probability and
+    Numbers: prediction, prediction_lo, prediction_hi (an interval of coverage `level`). Classes: prediction, probability and
     probability_<class>.
 
     >>> import affpcl
@@ -222,10 +222,10 @@ def predict(model: _core.Model, data: Any) -> Table:
     ['prediction', 'prediction_lo', 'prediction_hi']
     """
     if not is_frame(data):
-        lines = list(csv.DictReader(io.StringIO(model.predict_files(path_list(data)))))
+        lines = list(csv.DictReader(io.StringIO(model.predict_files(path_list(data), level))))
         names = [name for name in (lines[0] if lines else {}) if name.startswith(("prediction", "probability"))]
         return Table({name: [_number(line[name]) for line in lines] for name in names})
-    found = model.predict_table(data_table(data))
+    found = model.predict_table(data_table(data), level)
     if not model.classes:
         return Table(dict(zip(("prediction", "prediction_lo", "prediction_hi"), found.T)))
     return Table({"prediction": np.array(model.classes)[found.argmax(axis=1)], "probability": found.max(axis=1),

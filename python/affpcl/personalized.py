@@ -255,10 +255,10 @@ class Personalized(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self.effects_.predict_proba(*rows)
 
     @available_if(lambda self: not is_classifier(self.base))  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any, groups: Any = None) -> Array:
-        """Columns: the prediction, and the ends of its 90 % interval."""
+    def predict_interval(self, X: Any, groups: Any = None, level: float = 0.9) -> Array:
+        """Columns: the prediction, and the ends of its interval, of coverage `level`."""
         rows = self._to_effects(X, groups)
-        return self.effects_.predict_interval(*rows)
+        return self.effects_.predict_interval(*rows, level=level)
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
         """R^2 of numbers, accuracy of classes."""

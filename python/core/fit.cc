@@ -131,13 +131,14 @@ Numbers rows_to(std::size_t count, std::size_t width, Each each, Write write) {
 
 template <class Write>
 Numbers each_row_to(std::size_t width, const Model& model, const Array& X, const Groups& groups,
-                    const Maybe& offset, Write write) {
+                    const Maybe& offset, Write write, double level = kConfidence) {
   std::vector<std::string> columns;
   for (const Source& source : model.encoding.sources) columns.push_back(source.name);
   Arrays arrays = arrays_of(X, columns, groups);
   add_offset(offset, arrays);
   return rows_to(
-      X.shape(0), width, [&](UseRow use) { each_row(model, std::move(arrays), use); }, write);
+      X.shape(0), width, [&](UseRow use) { each_row(model, std::move(arrays), use, level); },
+      write);
 }
 
 void write_number(const RowPredictor& rows, const EncodedRow& at, double* to) {
@@ -158,8 +159,8 @@ Numbers predict_numbers(const Model& model, const Array& X, const Groups& groups
 }
 
 Numbers predict_intervals(const Model& model, const Array& X, const Groups& groups,
-                          const Maybe& offset) {
-  return each_row_to(3, model, X, groups, offset, write_interval);
+                          const Maybe& offset, double level) {
+  return each_row_to(3, model, X, groups, offset, write_interval, level);
 }
 
 Numbers predict_classes(const Model& model, const Array& X, const Groups& groups,
@@ -168,9 +169,9 @@ Numbers predict_classes(const Model& model, const Array& X, const Groups& groups
 }
 
 // Of numbers the prediction and the ends of its interval, of classes their probabilities.
-Numbers predict_table(const Model& model, const DataTable& table) {
+Numbers predict_table(const Model& model, const DataTable& table, double level) {
   const std::size_t classes = model.encoding.classes.size();
-  const auto each = [&](UseRow use) { each_row(model, table, use); };
+  const auto each = [&](UseRow use) { each_row(model, table, use, level); };
   const auto rows = static_cast<std::size_t>(table.rows);
   return classes == 0 ? rows_to(rows, 3, each, write_interval)
                       : rows_to(rows, classes, each, write_classes);
@@ -413,18 +414,18 @@ void bind_model(nb::module_& m) {
       .def("predict", &predict_numbers, nb::arg("X"), nb::arg("groups"),
            nb::arg("offset") = nb::none())
       .def("predict_interval", &predict_intervals, nb::arg("X"), nb::arg("groups"),
-           nb::arg("offset") = nb::none(),
-           "Columns: prediction, and the ends of its 90 % interval.")
+           nb::arg("offset") = nb::none(), nb::arg("level") = kConfidence,
+           "Columns: prediction, and the ends of its interval.")
       .def("predict_proba", &predict_classes, nb::arg("X"), nb::arg("groups"),
            nb::arg("offset") = nb::none())
-      .def("predict_table", &predict_table, nb::arg("table"),
+      .def("predict_table", &predict_table, nb::arg("table"), nb::arg("level") = kConfidence,
            "Columns: prediction and the ends of its interval, or the probabilities of classes.")
       .def(
           "predict_files",
-          [](const Model& model, const std::vector<std::string>& files) {
-            return predict(model, files).csv;
+          [](const Model& model, const std::vector<std::string>& files, double level) {
+            return predict(model, files, {}, level).csv;
           },
-          nb::arg("files"), nb::call_guard<nb::gil_scoped_release>(),
+          nb::arg("files"), nb::arg("level") = kConfidence, nb::call_guard<nb::gil_scoped_release>(),
           "The files' rows with their predictions, as CSV.");
 }
 

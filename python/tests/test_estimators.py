@@ -254,3 +254,11 @@ def test_two_classes_are_binomial():
     model = PersonalizedClassifier(score_gains=False).fit(X, y, groups=groups)
     assert model.model_.family == "binomial"
     assert PersonalizedClassifier(family="gaussian", score_gains=False).fit(X, y, groups=groups).model_.family == "gaussian"
+
+
+def test_the_level_of_predicted_intervals(fitted, rows):
+    narrow, usual, wide = (fitted.predict_interval(rows.X, rows.groups, level=level) for level in (.5, .9, .99))
+    assert np.array_equal(usual, fitted.predict_interval(rows.X, rows.groups))
+    assert np.all(wide[:, 1] < usual[:, 1]) and np.all(usual[:, 1] < narrow[:, 1])
+    widths = [(i[:, 2] - i[:, 1]).mean() for i in (narrow, usual, wide)]
+    assert np.allclose(np.array(widths) / widths[0], [1, 1.6449 / .67449, 2.5758 / .67449], rtol=1e-4)

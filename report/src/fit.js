@@ -9,6 +9,9 @@ import { closing, opening, provenance, tiles } from "./frame.js";
 
 const MEASURES = { mse: "Mean squared error", log_loss: "Log loss", td_error: "Squared TD error" };
 
+// Coverage of the intervals of gains; results of older versions have 90 %.
+const level = (result) => `${number(100 * (result.score?.level ?? 0.9), 4)} %`;
+
 const isStream = (result) => result.manifest.spec.solver === "stream";
 
 function fitTiles(result) {
@@ -42,7 +45,7 @@ function gainFigure(result) {
       columns: ["agent", "rows", "gain", "lo", "hi", "probability", "verdict"],
       rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.probability, a.verdict]),
     }),
-    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, estimated from all agents together (empirical Bayes), with 90 % intervals. ` +
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, estimated from all agents together (empirical Bayes), with ${level(result)} intervals. ` +
       "An agent gained or lost where its interval excludes 0 and the gain is at least 1 % of its error.",
   });
 }
@@ -108,7 +111,7 @@ function givenTable(result) {
   const kinds = ["personalised", "alone", "pooled"];
   const found = kinds.map((kind) => [kind, result.agents.filter((a) => a.given === kind).length]).filter(([, n]) => n > 0);
   const scored = Boolean(result.score);
-  const columns = ["agent", "rows", "chosen", ...(scored ? ["verdict", "gain [90 % interval]"] : []), "why"];
+  const columns = ["agent", "rows", "chosen", ...(scored ? ["verdict", `gain [${level(result)} interval]`] : []), "why"];
   const row = (a) => [a.agent, String(a.rows), a.given, ...(scored ? [a.verdict, `${number(a.gain.mean)} ${interval(a.gain.lo, a.gain.hi)}`] : []), a.why ?? ""];
   const special = result.agents.filter((a) => a.why).length;
   return h("div", { class: "card" },

@@ -209,3 +209,45 @@ def test_bad_files_are_refused(sites, command, says):
 
 def test_an_existing_folder_without_force_is_refused(fitted):
     fitted.refuse(*FIT, "--out", "m", says=["m", "--force"])
+
+
+# --- the level of intervals ------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def levels(fitted):
+    return [fitted.json(*FIT, "--level", level) for level in ("0.5", "0.9", "0.99")]
+
+
+def test_a_higher_level_widens_the_intervals_of_all_gains(levels):
+    gains = [[summary["score"]["gain"], *(agent["gain"] for agent in summary["agents"])] for summary in levels]
+    for narrow, usual, wide in zip(*gains):
+        assert wide["lo"] < usual["lo"] < narrow["lo"] <= narrow["mean"] <= narrow["hi"] < usual["hi"] < wide["hi"]
+        assert narrow["mean"] == wide["mean"]
+
+
+def test_the_level_is_90_percent_unless_it_is_given(fitted, levels):
+    assert fitted.json(*FIT)["agents"] == levels[1]["agents"]
+    assert [summary["score"]["level"] for summary in levels] == [.5, .9, .99]
+
+
+def test_verdicts_follow_the_level(levels):
+    for summary in levels:
+        for agent in summary["agents"]:
+            if agent["verdict"] == "gained":
+                assert agent["gain"]["lo"] > 0
+            elif agent["verdict"] == "lost":
+                assert agent["gain"]["hi"] < 0
+    sure = [sum(agent["verdict"] != "even" for agent in summary["agents"]) for summary in levels]
+    assert sure == sorted(sure, reverse=True) and sure[0] > sure[2]
+
+
+def test_the_table_and_its_legend_name_the_level(affpcl):
+    affpcl.write("good.csv", GOOD)
+    printed = " ".join(affpcl.succeed(*FIT, "--level", ".95").stdout.split())
+    assert "95 % interval" in printed and "the 95 % interval excludes 0" in printed and "90 %" not in printed
+
+
+@pytest.mark.parametrize("level", ["0", "1", "95"])
+def test_a_level_that_is_no_coverage_is_refused(affpcl, level):
+    affpcl.write("good.csv", GOOD)
+    affpcl.refuse(*FIT, "--level", level, says=["--level"])

@@ -321,3 +321,54 @@ def test_every_kind_of_target_has_test_rows(affpcl):
         score = affpcl.read_json("m/summary.json")["score"]
         said = affpcl.json("predict", "m", "test.csv", "--out", "p.csv", "--force")["score"]
         assert score[score["measure"]]["given"] == pytest.approx(said[score["measure"]], rel=1e-9), options
+
+
+# --- correlated errors -----------------------------------------------------------------------------------------------
+
+def serial_rows(correlation, seed, agents=80, rows=12, later=20):
+    """Lines of the rows to learn from, and of those after them. Errors are an AR(1) process of variance 1."""
+    rng = random.Random(seed)
+    old, new = ["agent,day,x,y\n"], ["agent,day,x,y\n"]
+    for i in range(agents):
+        at_0, slope, e = rng.gauss(1, .5), rng.gauss(1, .5), rng.gauss(0, 1)
+        for t in range(rows + later):
+            x = rng.gauss(0, 1)
+            (old if t < rows else new).append(f"a{i},{t},{x:.5g},{at_0 + slope * x + e:.5g}\n")
+            e = correlation * e + (1 - correlation ** 2) ** .5 * rng.gauss(0, 1)
+    return "".join(old), "".join(new)
+
+
+@pytest.fixture(scope="module")
+def serial(shared_affpcl):
+    """Notes of fits by the order of the file and with --time, and how many later rows their intervals hold."""
+    found = {}
+    for name, correlation in (("correlated", .7), ("independent", 0)):
+        old, new = serial_rows(correlation, 4)
+        shared_affpcl.write("old.csv", old)
+        shared_affpcl.write("new.csv", new)
+        for way, words in (("order", ("--exclude", "day", "--no-score")), ("time", ("--time", "day"))):
+            summary = shared_affpcl.json("fit", "old.csv", "--target", "y", "--agent", "agent", *words, "--out", "s", "--force")
+            shared_affpcl.succeed("predict", "s", "new.csv", "--out", "s.csv", "--force", "--quiet")
+            rows = list(csv.DictReader(shared_affpcl.read("s.csv").splitlines()))
+            held = [float(r["prediction_lo"]) <= float(r["y"]) <= float(r["prediction_hi"]) for r in rows]
+            notes = [note for note in summary["notes"] if "successive rows" in note]
+            found[name, way] = notes, sum(held) / len(held), shared_affpcl.succeed("inspect", "s").stdout
+    return found
+
+
+def test_rows_in_their_order_have_a_note_and_intervals_that_are_too_narrow(serial):
+    notes, held, printed = serial["correlated", "order"]
+    assert len(notes) == 1 and "intervals are too narrow" in notes[0]
+    assert held < .83 and "AR(1)" not in printed
+
+
+def test_with_time_the_model_allows_for_the_correlation(serial):
+    notes, held, printed = serial["correlated", "time"]
+    assert len(notes) == 1 and "allows for it" in notes[0] and "'day'" in notes[0]
+    assert held > .85 and "AR(1)" in printed
+
+
+@pytest.mark.parametrize("way", ["order", "time"])
+def test_independent_errors_have_no_note(serial, way):
+    notes, held, printed = serial["independent", way]
+    assert notes == [] and .87 < held < .93 and "AR(1)" not in printed
