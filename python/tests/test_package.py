@@ -69,26 +69,6 @@ def test_the_examples_of_docstrings_run(name):
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example).failed == 0
 
 
-def test_installed_package(tmp_path):
-    """pip builds the wheel; installed elsewhere it runs without this tree. The flags are those of the development build,
-    so that ccache has compiled the library already."""
-    flags = ["cmake.build-type=RelWithDebInfo", "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1",
-             "cmake.define.AFFPCL_WERROR=true", f"build-dir={ROOT}/build/wheel-test"]
-    call(sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--target",
-         tmp_path, *(f"--config-settings={flag}" for flag in flags), ROOT)
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path)}
-    script = ("import affpcl, pathlib; assert pathlib.Path(affpcl.__file__).is_relative_to(%r);"
-              "print(affpcl.reproduce('fig-specific', set={'run.replicates': 2}).summary['mse_mean'].tolist())")
-    found = call(sys.executable, "-c", script % str(tmp_path), env=environment, cwd=tmp_path)
-    here = affpcl.reproduce("fig-specific", set={"run.replicates": 2}).summary["mse_mean"].tolist()
-    assert found.strip() == str(here)
-    call(sys.executable, ROOT / "tests" / "runpath.py", tmp_path)
-    module = next((tmp_path / "affpcl").glob("_core*.so"))
-    needed = call("ldd", module)
-    assert "not found" not in needed
-    assert str(tmp_path) in next(line for line in needed.splitlines() if "libhwy" in line)
-
-
 @pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no /proc/self/statm")
 def test_no_leak_over_ten_thousand_fits():
     import numpy as np
