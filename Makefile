@@ -1,6 +1,6 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot wheel sdist deb clean
+.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot wheel sdist deb docs clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
@@ -91,6 +91,12 @@ deb:  ## dist/affpcl_*.deb: the program and the C++ library
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
 	cd build/release && cpack -G DEB -B $(CURDIR)/dist
+
+docs:  ## build the site of the documentation, with the output of its pages and all links checked
+	@tools/setup docs
+	@cmake --preset dev >build/dev.log || { cat build/dev.log; exit 1; }
+	@cmake --build --preset dev -j $(JOBS) --target affpcl_cli _core
+	PYTHONPATH=build/dev/python .venv/bin/python tools/site build/dev/affpcl
 
 clean:  ## remove everything that was built
 	rm -rf build

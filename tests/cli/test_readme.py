@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-PAGES = ["README.md", "HACKING.md", "CONTRIBUTING.md", "docs/decisions/README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md"))]
+PAGES = ["README.md", "HACKING.md", "CONTRIBUTING.md", "docs/decisions/README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 COMMANDS = re.findall(r"^```\naffpcl (.*)\n```$", README, re.M)
 FIT = next(command for command in COMMANDS if command.startswith("fit"))
