@@ -1,6 +1,7 @@
 """The pages of the documentation: their code runs, the site builds, its links hold and it loads nothing from elsewhere."""
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -52,6 +53,11 @@ def test_the_site_builds(tmp_path):
     done = subprocess.run([sys.executable, ROOT / "tools" / "site", PROGRAM, "--out", tmp_path / "site"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    reference = (tmp_path / "site" / "reference" / "methods.html").read_text()
-    assert "affpcl" in reference and "step_size" in (tmp_path / "site" / "reference" / "specs.html").read_text() + reference
-    assert "PersonalizedRegressor" in (tmp_path / "site" / "reference" / "python.html").read_text()
+    reference = tmp_path / "site" / "reference"
+    listed = json.loads(subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True).stdout)
+    methods = (reference / "methods.html").read_text()
+    for method in listed["methods"]:
+        assert all(f"<code>{name}</code>" in methods for name in [p["name"] for p in method["params"]])
+        assert f">{method['name']}<" in methods
+    python = (reference / "python.html").read_text()
+    assert all(f"affpcl.{name}" in python for name in ("PersonalizedRegressor", "fit", "plot.gains"))
