@@ -1,6 +1,6 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot clean
+.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot wheel sdist deb docs clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
@@ -74,6 +74,29 @@ screenshot:  ## draw the README's picture of the demo's page anew
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
 	build/release/affpcl run examples/demo.toml --out build/demo --force --quiet --report
 	node report/screenshot.mjs build/demo/report.html docs/images/report.png
+
+# A wheel for this Python and this C library; `make wheel FETCH=ALL` links pinned sources instead of the machine's libraries.
+FETCH ?= ON
+wheel:  ## dist/affpcl-*.whl: the Python package with the program, which needs nothing else of this machine
+	@tools/setup wheel
+	.venv/bin/python tools/wheel --fetch $(FETCH)
+
+sdist:  ## dist/affpcl-*.tar.gz: the sources, with the report page bundled
+	@tools/setup wheel
+	node report/build.mjs report/page.html
+	.venv/bin/python -m build --sdist --no-isolation --outdir dist .
+
+deb:  ## dist/affpcl_*.deb: the program and the C++ library
+	@tools/setup report
+	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
+	cd build/release && cpack -G DEB -B $(CURDIR)/dist
+
+docs:  ## build the site of the documentation, with the output of its pages and all links checked
+	@tools/setup docs
+	@cmake --preset dev >build/dev.log || { cat build/dev.log; exit 1; }
+	@cmake --build --preset dev -j $(JOBS) --target affpcl_cli _core
+	PYTHONPATH=build/dev/python .venv/bin/python tools/site build/dev/affpcl
 
 clean:  ## remove everything that was built
 	rm -rf build

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "affpcl/base/error.h"
@@ -15,8 +13,8 @@
 #include "affpcl/data/field.h"
 #include "affpcl/data/inputs.h"
 #include "affpcl/output/federation_file.h"
-#include "affpcl/output/fit_headline.h"
 #include "affpcl/output/model_file.h"
+#include "cli/fit_table.h"
 #include "cli/processes.h"
 #include "cli/site.h"
 #include "cli/terminal.h"
@@ -24,10 +22,6 @@
 
 namespace affpcl::cli {
 namespace {
-
-constexpr std::size_t kShown = 12;  // agents in the table, half from each end
-
-std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.4g}", v) : "-"; }
 
 // The value of a parameter as one writes it: true, 3, 0.1, full.
 Value value_in(const std::string& text) {
@@ -55,107 +49,6 @@ void take_log(TdLog::Config& td, const FrameOptions& frame) {
   td.weights = frame.weights;
 }
 
-std::string spreads(const Model& model) {
-  std::string text;
-  for (const ChannelModel& c : model.channels) {
-    const std::string one = to_text(c.covariance);
-    if (text.find(one) == std::string::npos) text += (text.empty() ? "" : ", ") + one;
-  }
-  return text;
-}
-
-// The best and the worst agents; with bars of loss chosen over loss independent where they fit.
-void print_agents(const FitResult& r, const std::vector<std::size_t>& order, const Style& style) {
-  constexpr std::size_t kLongestName = 24, kOthers = 2 + 7 + 2 + 9 + 1 + 11 + 2 + 9 + 1 + 22 + 8 + 2 + 7;
-  constexpr std::size_t kLeastBar = 12, kMostBar = 16;
-  const Model& m = r.model;
-  std::size_t width = 5;
-  for (const AgentModel& a : m.agents)
-    width = std::max(width, std::min(places(a.name), kLongestName));
-  const bool intervals = style.width == 0 || width + kOthers <= style.width;
-  const std::size_t bar = width + kOthers + 3 + kLeastBar <= style.width
-                              ? std::min(kMostBar, style.width - width - kOthers - 3)
-                              : 0;
-  fmt::print("  {:<{}} {:>6}  {:>9} {:>11}  {:>9}", "agent", width, "rows", "chosen", "independent",
-             "gain");
-  fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", fmt::format("{:g} % interval", 100 * r.level)) : "",
-             "chance", bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (order.size() > kShown && k == kShown / 2) {
-      fmt::print("  … {} more, in summary.json (--out)\n", order.size() - kShown);
-      k = order.size() - kShown / 2;
-    }
-    const std::size_t i = order[k];
-    const AgentScore& a = r.agents[i];
-    const std::string name = clipped(m.agents[i].name, kLongestName);
-    const std::string interval = std::isfinite(a.gain.lo)
-                                     ? fmt::format("[{}, {}]", number(a.gain.lo), number(a.gain.hi))
-                                     : "";
-    std::string row = "  " + name + std::string(width - places(name), ' ');
-    row += fmt::format(" {:>6}  {:>9} {:>11}  {:>9}", m.agents[i].rows, number(a.loss.chosen),
-                       number(a.loss.independent), number(a.gain.mean));
-    if (intervals) row += fmt::format(" {:<22}", interval);
-    row += fmt::format(" {:>7.3f}", a.probability);
-    if (bar > 0) row += "  " + ratio_bar(a.loss.chosen / a.loss.independent, bar);
-    fmt::print("{}  {}{}\n", row, to_text(a.verdict), a.why.empty() ? "" : "; " + a.why);
-  }
-}
-
-std::string held_out_heading(const FitResult& r) {
-  return r.held_out.how == Holdout::kDealt && r.held_out.files.empty()
-             ? fmt::format("on {} ({} x {}-fold)", scored_rows(r), r.repeats, r.held_out.folds)
-             : "on " + scored_rows(r);
-}
-
-void print_result(const FitResult& r, const Style& style) {
-  const Model& m = r.model;
-  const bool classify = !m.encoding.classes.empty();
-  const bool exact = m.solver == SolverKind::kExact;
-  const bool values = m.encoding.values;
-  fmt::print("{} agents, {} rows, {} columns; {} of '{}'; {}\n", m.agents.size(), m.rows,
-             m.encoding.dim() - 1,
-             values     ? "temporal differences"
-             : classify ? fmt::format("{} classes", m.encoding.classes.size())
-             : m.encoding.generalised() ? fmt::format("{} family", to_text(m.encoding.family))
-                        : "regression",
-             m.encoding.predicted(),
-             exact ? "random-effects covariance: " + spreads(m) : "in one pass by " + m.method);
-  for (const std::string& note : r.notes)
-    fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
-  if (!r.scored) {
-    fmt::print("not scored\n");
-    return;
-  }
-  fmt::print("{:<29} {:>9} {:>12} {:>12} {:>12}\n",
-             exact ? held_out_heading(r) : "predicted, then learnt",
-             "chosen", "personalised", "independent", "pooled");
-  const auto line = [](const char* name, const Losses& l) {
-    fmt::print("  {:<24} {:>12} {:>12} {:>12} {:>12}\n", name, number(l.chosen),
-               number(l.personalised), number(l.independent), number(l.pooled));
-  };
-  line(measure_name(m.encoding), r.loss);
-  if (classify) {
-    line("accuracy", r.accuracy);
-    line("AUC", r.classes.auc);
-    line("Brier score", r.brier);
-    line("calibration error", r.classes.calibration_error);
-  }
-  if (m.encoding.numeric() && !values) line("R^2", r.r2);
-  if (r.unseen.rows > 0 && m.encoding.outcomes.empty())
-    fmt::print("  {} test row{} of {} unseen agent{}: {} {}{}\n", r.unseen.rows,
-               r.unseen.rows == 1 ? "" : "s", r.unseen.agents, r.unseen.agents == 1 ? "" : "s",
-               measure_name(m.encoding), number(r.unseen.loss),
-               classify ? fmt::format(", accuracy {}", number(r.unseen.accuracy)) : "");
-  std::vector<std::size_t> order(r.agents.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return r.agents[a].gain.mean > r.agents[b].gain.mean;
-  });
-  print_agents(r, order, style);
-  fmt::print("{}\n", wrapped(verdict_legend(m.solver, r.level), style));
-  std::fputs(headline_text(headline(r), style).c_str(), stdout);
-}
-
 struct FitVerb {
   FitOptions fit;
   TableQuestions table;
@@ -163,9 +56,10 @@ struct FitVerb {
               approximation = "auto", estimate = "auto", sum = "float";
   std::vector<std::string> values;
   TdLog::Config td;
-  std::int64_t seed = 1;
+  std::string sort = "gain";
+  std::int64_t seed = 1, top = 0;
   SiteOfJob site;
-  bool force = false, quiet = false, json = false, no_score = false, report = false;
+  bool all = false, force = false, quiet = false, json = false, no_score = false, report = false;
 };
 
 constexpr const char* kOfLogs[] = {"--gamma", "--state", "--next-state", "--reward", "--done"};
@@ -204,9 +98,10 @@ void add_solver(Verb& verb, FitVerb& o) {
   add_param(verb, "repeats", &o.fit.repeats, "N");
   add_param(verb, "level", &o.fit.level, "LEVEL");
   add_param(verb, "folds", &o.table.frame.folds, "COLUMN");
-  verb.option("--test", &o.table.frame.test, "FILE",
-              "exact solver: rows that are held out from everything and on which models are scored; "
-              "may be given again");
+  verb.option(
+      "--test", &o.table.frame.test, "FILE",
+      "exact solver: rows that are held out from everything and on which models are scored; "
+      "may be given again");
   add_param(verb, "time", &o.table.frame.time, "COLUMN");
 }
 
@@ -238,6 +133,13 @@ void add_output(Verb& verb, FitVerb& o) {
   verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
   verb.flag("--force", &o.force, "replace the folder if it exists");
   add_report(verb, o.report);
+  verb.option("--top", &o.top, "N", "show the first N agents (default: six from each end)",
+              {.lo = 1});
+  verb.option("--sort", &o.sort, "ORDER",
+              "order of the agents shown: gain, least-gain and loss (of the chosen model) put the "
+              "largest, smallest and largest first; rows the most; name by name",
+              {.choices = {EnumNames<AgentOrder>::all.begin(), EnumNames<AgentOrder>::all.end()}});
+  verb.flag("--all", &o.all, "show all agents");
   add_param(verb, "seed", &o.seed, "N");
   verb.option("--threads", &o.fit.threads, "N",
               "threads to use; the numbers do not depend on it (default: all cores)",
@@ -278,13 +180,15 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
       throw BadInput(fmt::format("{} belongs to --task td", option));
   const bool in_one_pass = options.td || o.solver == "stream";
   options.solver = in_one_pass ? SolverKind::kStream : SolverKind::kExact;
+  if (o.all && o.top > 0) throw BadInput("--all and --top exclude each other");
   if (!in_one_pass && (!options.stream.method.empty() || !o.values.empty()))
     throw BadInput("--method and --set belong to --solver stream");
   if (in_one_pass && o.no_score)
     throw BadInput("--no-score belongs to --solver exact: a stream scores as it learns");
   if (in_one_pass && (verb.given("--covariance") || verb.given("--estimate") ||
                       verb.given("--approximation") || options.mixed.plain))
-    throw BadInput("--covariance, --estimate, --approximation and --plain belong to --solver exact");
+    throw BadInput(
+        "--covariance, --estimate, --approximation and --plain belong to --solver exact");
   options.mixed.covariance = value_of<CovarianceChoice>(o.covariance, "covariance");
   options.mixed.estimate = value_of<EstimateChoice>(o.estimate, "estimate");
   options.mixed.approximation = value_of<Approximation>(o.approximation, "approximation");
@@ -309,7 +213,11 @@ void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder,
   if (o.json) {
     std::fputs(fit_summary_json(result).c_str(), stdout);
   } else if (!o.quiet) {
-    print_result(result, output_style());
+    print_fit(result,
+              {.sort = value_of<AgentOrder>(o.sort, "sort"),
+               .top = static_cast<std::size_t>(o.top),
+               .all = o.all},
+              output_style());
     if (folder != nullptr) fmt::print("model in {}\n", o.out);
     if (o.report) fmt::print("page in {}\n", page);
   }

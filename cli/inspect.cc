@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
 #include "affpcl/base/join.h"
 #include "affpcl/base/json.h"
 #include "affpcl/base/params.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/output/model_file.h"
+#include "cli/units.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -46,25 +49,40 @@ Json correlations_json(const ChannelModel& channel, const std::vector<std::strin
   return list;
 }
 
-// Correlations, and which effects of a singular covariance do not vary.
-void print_effects(const ChannelModel& channel, const std::vector<std::string>& names) {
-  std::vector<std::string> parts;
-  for (const Correlation& r : correlations(channel, names))
-    parts.push_back(fmt::format("{} with {} {:.2f}", r.first, r.second, r.value));
-  if (!parts.empty()) fmt::print("correlations of random effects: {}\n", join(parts, ", "));
-  parts.clear();
-  const std::size_t d = names.size();
-  for (std::size_t j = 0; j < d && channel.D.size() == d * d; ++j)
-    if (channel.singular && channel.D[j * d + j] == 0) parts.push_back(names[j]);
-  if (!parts.empty()) fmt::print("no variation between agents in {}\n", join(parts, ", "));
-}
-
 std::string channel_name(const Model& m, std::size_t c) {
   const Encoding& e = m.encoding;
   if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
   if (e.classes.empty()) return e.target;
   if (e.family == Family::kOrdinal) return e.target;
   return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
+}
+
+// Correlations, and which effects of a singular covariance do not vary: once where all channels say
+// the same.
+void print_effects(const Model& m, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;  // a sentence, of channels
+  const auto say = [&](const char* what, const std::vector<std::string>& parts, std::size_t c) {
+    if (parts.empty()) return;
+    const std::string sentence = what + join(parts, ", ");
+    auto at = std::find_if(said.begin(), said.end(), [&](auto& s) { return s.first == sentence; });
+    if (at == said.end()) at = said.insert(at, {sentence, {}});
+    at->second.push_back(channel_name(m, c));
+  };
+  for (std::size_t c = 0; c < m.channels.size(); ++c) {
+    const ChannelModel& channel = m.channels[c];
+    std::vector<std::string> parts;
+    for (const Correlation& r : correlations(channel, names))
+      parts.push_back(fmt::format("{} with {} {:.2f}", r.first, r.second, r.value));
+    say("correlations of random effects: ", parts, c);
+    parts.clear();
+    const std::size_t d = names.size();
+    for (std::size_t j = 0; j < d && channel.D.size() == d * d; ++j)
+      if (channel.singular && channel.D[j * d + j] == 0) parts.push_back(names[j]);
+    say("no variation between agents in ", parts, c);
+  }
+  for (const auto& [sentence, channels] : said)
+    fmt::print("{}{}\n", sentence,
+               channels.size() == m.channels.size() ? "" : " (" + join(channels, ", ") + ")");
 }
 
 // Standard deviations of the agents' coefficients.
@@ -76,8 +94,8 @@ std::vector<double> spread_of(const ChannelModel& channel) {
   return spread;
 }
 
-// Degrees of freedom of a coefficient of the centre, by containment: agents where it differs between
-// them, else rows, less the coefficients. NaN where there is no standard error.
+// Degrees of freedom of a coefficient of the centre, by containment: agents where it differs
+// between them, else rows, less the coefficients. NaN where there is no standard error.
 double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
   const std::size_t d = channel.centre.x.size();
   if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
@@ -94,8 +112,8 @@ double half_width(const Model& m, const ChannelModel& channel, std::size_t j, do
 
 // A log-likelihood with AIC and BIC. Older files of a second factor do not count parameters.
 std::string likelihood(const Model& m, double log_likelihood, std::size_t parameters) {
-  std::string text = fmt::format("{}log-likelihood {:.4f}", m.restricted ? "restricted " : "",
-                                 log_likelihood);
+  std::string text =
+      fmt::format("{}log-likelihood {:.4f}", m.restricted ? "restricted " : "", log_likelihood);
   if (parameters == 0) return text;
   const auto k = static_cast<double>(parameters);
   return text + fmt::format(", AIC {:.2f}, BIC {:.2f} ({} parameters)", 2 * k - 2 * log_likelihood,
@@ -133,21 +151,26 @@ void print_levels(const Model& m) {
   for (std::size_t k = 0; k < std::min(kShown, order.size()); ++k)
     fmt::print("  {:<{}} {:>+11.4g} {:>11}\n", levels.names[order[k]].substr(0, width), width,
                levels.effect[order[k]], number(levels.se, order[k]));
-  if (order.size() > kShown) fmt::print("  … {} more, with smaller effects\n", order.size() - kShown);
+  if (order.size() > kShown)
+    fmt::print("  … {} more, with smaller effects\n", order.size() - kShown);
 }
 
-void print_model(const Model& m, const AgentModel* only, double level) {
+// `shown` has the coefficients as they are printed, standardised or not.
+void print_model(const Model& m, const Model& shown, const AgentModel* only, bool standardised,
+                 double level) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
   fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
              m.agents.size(), m.rows, names.size() - 1);
   fmt::print("made by affpcl {}: {}\n", m.version, m.command);
+  const AgentModel* const own =
+      only == nullptr ? nullptr : &shown.agents[static_cast<std::size_t>(only - m.agents.data())];
   if (e.generalised()) print_family(m);
   if (e.leveled()) print_levels(m);
   std::size_t width = 9;
   for (const std::string& n : names) width = std::clamp(n.size(), width, std::size_t{32});
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
-    const ChannelModel& channel = m.channels[c];
+    const ChannelModel& channel = shown.channels[c];
     const bool exact = m.solver == SolverKind::kExact;
     fmt::print("{}: {}{}", channel_name(m, c),
                e.numeric() || !e.generalised()
@@ -165,9 +188,8 @@ void print_model(const Model& m, const AgentModel* only, double level) {
     if (channel.correlation > 0)
       fmt::print("  correlation of the errors of an agent's successive rows, AR(1): {}\n",
                  number(channel.correlation));
-    fmt::print("  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}",
-               "", width, "centre", "std. error", fmt::format("{:g} % interval", 100 * level), "df",
-               "spread");
+    fmt::print("  {:<{}} {:>11} {:>11} {:>24} {:>6} {:>11}", "", width, "centre", "std. error",
+               fmt::format("{:g} % interval", 100 * level), "df", "spread");
     if (only != nullptr) fmt::print(" {:>11} {:>11}", "agent", "std. error");
     fmt::print("\n");
     for (std::size_t j = 0; j < names.size(); ++j) {
@@ -179,7 +201,7 @@ void print_model(const Model& m, const AgentModel* only, double level) {
                                                 channel.centre.x[j] + half),
                  number(freedom(m, channel, j)), number(spread_of(channel), j));
       if (only != nullptr)
-        fmt::print(" {:>11.4g} {:>11}", only->channels[c].x[j], number(only->channels[c].se, j));
+        fmt::print(" {:>11.4g} {:>11}", own->channels[c].x[j], number(own->channels[c].se, j));
       fmt::print("\n");
     }
   }
@@ -187,16 +209,20 @@ void print_model(const Model& m, const AgentModel* only, double level) {
     if (channel.pooled_weight > 0)
       fmt::print("an agent never seen has {:.2g} centre + {:.2g} pooled, by held-out agents\n",
                  1 - channel.pooled_weight, channel.pooled_weight);
-  fmt::print("coefficients are of standardised columns, {}\n",
-             e.numeric() || !e.generalised() ? "in units of the target"
-                                             : "on the scale of the linear predictor");
-  for (const ChannelModel& channel : m.channels) print_effects(channel, names);
+  const char* const scale = e.numeric() || !e.generalised()
+                                ? "in units of the target"
+                                : "on the scale of the linear predictor";
+  fmt::print("coefficients are {}, {}\n",
+             standardised ? "of standardised columns"
+                          : "per unit of their columns (--standardised: per standard deviation)",
+             scale);
+  print_effects(m, names);
   if (only != nullptr) return;
   // How far an agent is from the centre: standard deviations of its predictions over average rows.
   width = 5;
   for (const AgentModel& a : m.agents) width = std::clamp(a.name.size(), width, std::size_t{32});
   fmt::print("  {:<{}} {:>7}  {:<13} {}\n", "agent", width, "rows", "model",
-             "farthest from the centre in");
+             "farthest from the centre in (per standard deviation of the column)");
   for (const AgentModel& a : m.agents) {
     std::size_t far = 0, channel = 0;
     double most = -1;
@@ -209,6 +235,35 @@ void print_model(const Model& m, const AgentModel* only, double level) {
                m.channels.size() > 1 ? " (" + channel_name(m, channel) + ")" : "",
                a.channels[channel].x[far] - m.channels[channel].centre.x[far]);
   }
+}
+
+// A line per agent, channel and coefficient; the centre first.
+std::string as_csv(const Model& m, const AgentModel* only, double level) {
+  const auto cell = [](double v) {
+    return std::isfinite(v) ? fmt::format("{}", v) : std::string();
+  };
+  const std::vector<std::string> names = m.encoding.names();
+  std::string csv = "agent,rows,model,channel,coefficient,value,std_error,lo,hi,spread\n";
+  const auto add = [&](std::string_view agent, std::size_t rows, const char* kind, std::size_t c,
+                       const LinearModel& l, bool centre) {
+    const ChannelModel& channel = m.channels[c];
+    const std::vector<double> spread = spread_of(channel);
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      const double se = j < l.se.size() ? l.se[j] : std::nan("");
+      const double half =
+          centre ? half_width(m, channel, j, level) : student_quantile((1 + level) / 2, 1e9) * se;
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(agent), rows, kind,
+                         csv_field(channel_name(m, c)), csv_field(names[j]), cell(l.x[j]), cell(se),
+                         cell(l.x[j] - half), cell(l.x[j] + half),
+                         centre && j < spread.size() ? cell(spread[j]) : "");
+    }
+  };
+  for (std::size_t c = 0; only == nullptr && c < m.channels.size(); ++c)
+    add("", m.rows, "centre", c, m.channels[c].centre, true);
+  for (const AgentModel& a : m.agents)
+    for (std::size_t c = 0; (only == nullptr || &a == only) && c < m.channels.size(); ++c)
+      add(a.name, a.rows, to_text(a.kind), c, a.channels[c], false);
+  return csv;
 }
 
 Json as_json(const Model& m, const AgentModel* only, double level) {
@@ -255,12 +310,10 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
   }
   Json levels;
   if (e.leveled())
-    levels = {{"column", e.level_column()},
-              {"how", e.within.empty() ? "crossed" : "within"},
-              {"sd", std::sqrt(m.levels.variance)},
-              {"names", m.levels.names},
-              {"effects", m.levels.effect},
-              {"se", m.levels.se}};
+    levels = {
+        {"column", e.level_column()},         {"how", e.within.empty() ? "crossed" : "within"},
+        {"sd", std::sqrt(m.levels.variance)}, {"names", m.levels.names},
+        {"effects", m.levels.effect},         {"se", m.levels.se}};
   return {{"level", level},
           {"task", e.task()},
           {"estimate", m.solver == SolverKind::kExact ? m.estimate() : ""},
@@ -280,9 +333,9 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
 }
 
 struct Options {
-  std::string model, agent;
+  std::string model, agent, csv;
   double level = kConfidence;
-  bool json = false;
+  bool json = false, standardised = false, force = false;
 };
 
 // The agent of that name; nullptr where no name is given.
@@ -304,8 +357,20 @@ int inspect(const Options& o) {
   const AgentModel* only = find_agent(m, o);
   if (o.json) {
     fmt::print("{}\n", print_json(as_json(m, only, o.level), {.indent = 1}));
+    return kOk;
+  }
+  const Model shown = o.standardised ? m : in_units(m);
+  if (o.csv.empty()) {
+    print_model(m, shown, only, o.standardised, o.level);
   } else {
-    print_model(m, only, o.level);
+    if (std::filesystem::exists(o.csv) && !o.force)
+      throw BadInput(fmt::format(
+          "{} exists already; choose another --csv, or replace it with --force", o.csv));
+    refuse_unwritable(o.csv);
+    const AgentModel* own =
+        only == nullptr ? nullptr : &shown.agents[static_cast<std::size_t>(only - m.agents.data())];
+    write_file(o.csv, as_csv(shown, own, o.level));
+    fmt::print("coefficients in {}\n", o.csv);
   }
   return kOk;
 }
@@ -316,13 +381,20 @@ Verb inspect_verb() {
   auto o = std::make_shared<Options>();
   Verb verb{.name = "inspect",
             .doc = "what a model holds",
-            .examples = "Example:\n  affpcl inspect model --agent north",
+            .examples =
+                "Examples:\n  affpcl inspect model --agent north\n"
+                "  affpcl inspect model --csv coefficients.csv",
             .action = [o](const Verb&) { return inspect(*o); }};
   verb.option("model", &o->model, "MODEL", "model.json, or the folder that holds it",
               {.required = true});
   verb.option("--agent", &o->agent, "NAME", "the coefficients of one agent beside the centre's");
   add_level(verb, o->level);
-  verb.flag("--json", &o->json, "the same as JSON");
+  verb.flag("--standardised", &o->standardised,
+            "coefficients of standardised columns instead of per unit of each column");
+  verb.option("--csv", &o->csv, "FILE.csv",
+              "write the coefficients of the centre and of all agents, a line each");
+  verb.flag("--force", &o->force, "replace that file if it exists");
+  verb.flag("--json", &o->json, "print all of the model as JSON; coefficients are standardised");
   return verb;
 }
 

@@ -71,6 +71,14 @@ struct Options : CommonOptions {
   bool full = false;
 };
 
+// embedded_study, whose suggestions know the benchmark too.
+const EmbeddedStudy& study_of(const std::string& name) {
+  constexpr std::string_view benchmark[] = {kBenchmark};
+  if (const std::string meant = did_you_mean(name, benchmark); !meant.empty())
+    throw BadInput(fmt::format("there is no study '{}'; did you mean '{}'?", name, meant));
+  return embedded_study(name);
+}
+
 // The studies that are named, each once.
 std::vector<const EmbeddedStudy*> chosen_studies(const Options& o) {
   std::vector<const EmbeddedStudy*> chosen;
@@ -79,7 +87,7 @@ std::vector<const EmbeddedStudy*> chosen_studies(const Options& o) {
   };
   for (const std::string& name : o.names) {
     if (name != "all") {
-      add(embedded_study(name));
+      add(study_of(name));
       continue;
     }
     for (const EmbeddedStudy& s : embedded_studies())

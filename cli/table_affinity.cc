@@ -36,9 +36,11 @@ void print_agents(const PilotResult& r) {
   });
   std::size_t width = 5;
   for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
-  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {:<22} {:<22} {:<22}\n", "agent", width, "rows",
-             "pilot", "TV to all, at least", "delta_cen", "lambda", "excess, of alone",
-             "loss, of alone");
+  const bool lambda = std::any_of(r.agents.begin(), r.agents.end(),
+                                  [](const AgentPilot& a) { return std::isfinite(a.lambda.mean); });
+  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{:<22} {:<22}\n", "agent", width, "rows",
+             "pilot", "TV to all, at least", "delta_cen",
+             lambda ? fmt::format("{:<22} ", "lambda") : "", "excess, of alone", "loss, of alone");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
       fmt::print("  … {} more, in affinity.csv (--out)\n", order.size() - kShown);
@@ -46,9 +48,9 @@ void print_agents(const PilotResult& r) {
     }
     const std::size_t i = order[k];
     const AgentPilot& a = r.agents[i];
-    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {:<22} {:<22} {:<22} {}{}\n",
-               shortened(r.names[i]), width, a.rows, a.used, bound(a.environment),
-               text(a.delta_cen), text(a.lambda), text(a.excess), text(a.loss),
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{:<22} {:<22} {}{}\n", shortened(r.names[i]),
+               width, a.rows, a.used, bound(a.environment), text(a.delta_cen),
+               lambda ? fmt::format("{:<22} ", text(a.lambda)) : "", text(a.excess), text(a.loss),
                r.agents.size() > 1 ? to_text(a.prospect) : "",
                a.widened > 1 ? "; unlike the others" : "");
   }
@@ -93,7 +95,7 @@ void print_matrix(const PilotResult& r) {
 void print_pilot(const PilotResult& r) {
   fmt::print("{} agents, {} of {} rows, {} columns; target '{}'\n", r.agents.size(), r.used, r.rows,
              r.encoding.dim() - 1, r.encoding.target);
-  for (const std::string& note : r.notes) 
+  for (const std::string& note : r.notes)
     fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   const auto line = [](const char* name, const Estimate& e, const char* doc) {
     fmt::print("  {:<12} {:<24} {}\n", name, bound(e), doc);

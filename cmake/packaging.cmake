@@ -22,3 +22,16 @@ configure_package_config_file(cmake/affpcl-config.cmake.in affpcl-config.cmake I
 write_basic_package_version_file(affpcl-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/affpcl-config.cmake ${PROJECT_BINARY_DIR}/affpcl-config-version.cmake
   cmake/FindLibZip.cmake cmake/FindSodium.cmake cmake/FindZstd.cmake DESTINATION ${package_dir})
+
+# make deb: a package for the Debian that it is built on.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # pack what was built, not tests too
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME affpcl)
+set(CPACK_PACKAGE_VENDOR "the affpcl authors")
+set(CPACK_PACKAGE_CONTACT "the affpcl authors")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the program loads, by dpkg-shlibdeps
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libhwy-dev, libzip-dev, libsodium-dev, zlib1g-dev, liblzma-dev, libzstd-dev")  # to link the library
+set(CPACK_STRIP_FILES ON)
+include(CPack)

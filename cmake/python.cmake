@@ -26,12 +26,11 @@ affpcl_flags(_core)
 target_include_directories(_core PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(_core PRIVATE affpcl affpcl_private Threads::Threads)
 
-# What the package needs beyond Python's own libraries travels with it.
-set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS _core LIBRARY DESTINATION affpcl COMPONENT python EXCLUDE_FROM_ALL)
-install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION affpcl COMPONENT python EXCLUDE_FROM_ALL)
-
-if(NOT SKBUILD)
+# A wheel has the module and the program. auditwheel adds the libraries that they need (make wheel).
+if(SKBUILD)
+  install(TARGETS _core LIBRARY DESTINATION affpcl COMPONENT python)
+  install(TARGETS affpcl_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+else()
   set(python_dir ${PROJECT_BINARY_DIR}/python)
   file(MAKE_DIRECTORY ${python_dir}/affpcl)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${python_dir}/affpcl)

@@ -1,7 +1,10 @@
 #include "affpcl/data/npz.h"
 
 #include <fmt/format.h>
+
+#ifdef AFFPCL_ZIP
 #include <zip.h>
+#endif
 
 #include <memory>
 
@@ -11,6 +14,9 @@
 #include "affpcl/data/npy.h"
 
 namespace affpcl {
+
+#ifdef AFFPCL_ZIP
+
 namespace {
 
 // Deflate cannot do better than 1032 to 1: a size beyond that is a lie.
@@ -130,5 +136,20 @@ DataTable read_npz(const std::string& path, const TableOptions& options) {
   }
   return table;
 }
+
+#else
+
+namespace {
+[[noreturn]] void built_without(const std::string& path) {
+  throw BadInput(fmt::format(
+      "{} is an .npz file, and this affpcl was built without libzip; save its arrays as .npy files",
+      path));
+}
+}  // namespace
+
+std::vector<std::string> npz_header(const std::string& path) { built_without(path); }
+DataTable read_npz(const std::string& path, const TableOptions&) { built_without(path); }
+
+#endif
 
 }  // namespace affpcl

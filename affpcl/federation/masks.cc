@@ -1,5 +1,34 @@
 #include "affpcl/federation/masks.h"
 
+#ifndef AFFPCL_SODIUM
+#include "affpcl/base/error.h"
+
+namespace affpcl {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw BadInput("secure sums need libsodium, and this affpcl was built without it");
+}
+
+}  // namespace
+
+Secret::~Secret() = default;
+SiteKeys SiteKeys::make() { return {}; }  // sums that are not secure need none
+Masks::Masks(const SiteKeys&, const SumContext&, const std::vector<PublicKey>&, std::size_t,
+             Openings&) {
+  refuse();
+}
+Masks::Masked Masks::mask(std::uint32_t, std::span<Fixed>) { refuse(); }
+std::vector<SeedShare> Masks::open(std::uint32_t, std::span<const std::vector<std::byte>>) {
+  refuse();
+}
+void unmask(const SumContext&, std::uint32_t, std::span<const std::vector<SeedShare>>,
+            std::span<Fixed>) {
+  refuse();
+}
+
+}  // namespace affpcl
+#else
 #include <fmt/format.h>
 #include <sodium.h>
 
@@ -345,3 +374,4 @@ void unmask(const SumContext& context, std::uint32_t round,
 }
 
 }  // namespace affpcl
+#endif

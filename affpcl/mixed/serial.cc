@@ -33,7 +33,7 @@ bool SerialTest::found() const { return z > kFound; }
 // E T^2 = (S2^2 - S4) / n + (S2^2 - 2 S4) / (n (n - 1)), S2 and S4 sums of powers.
 SerialTest test_serial(const Frame& frame, std::size_t channel,
                        FunctionRef<std::vector<double>(std::size_t)> coefficients, Team& team) {
-  AgentSum sum(3, frame.agents.size(), team);
+  AgentSum sum("serial correlation", 3, frame.agents.size(), team);
   const double* const total = sum([&](std::size_t i, double* out) {
     const std::vector<std::size_t> rows = in_order(frame, i);
     if (rows.size() < 3) return;
@@ -95,7 +95,7 @@ Moments moments_in_time(const Frame& frame, std::size_t channel, int without, do
 }
 
 double log_whitening(const Moments& m, double correlation, Team& team) {
-  AgentSum sum(1, m.n, team);
+  AgentSum sum("number of rows", 1, m.n, team);
   const double pairs = *sum([&](std::size_t i, double* out) {
     *out += std::max(0.0, m.rows[m.at(i)] - 1);
   });

@@ -189,9 +189,12 @@ std::vector<TypicalCovariance> typical_covariances(const Frame& frame, const Fol
   std::vector<TypicalCovariance> all;
   if (keeps_covariances(frame)) return all;
   const std::size_t n = frame.agents.size(), d = frame.d, dd = d * d;
-  const std::size_t step = std::max<std::size_t>(1, n / kTypicalOf), taken = (n + step - 1) / step;
+  // A site does not know the places of its agents among all.
+  const std::size_t step =
+      team.processes().apart() ? 1 : std::max<std::size_t>(1, n / kTypicalOf);
+  const std::size_t taken = (n + step - 1) / step;
   const auto first = static_cast<std::size_t>(own_agents(n, team).first);
-  AgentSum sum((1 + frame.channels) * dd, n, team);
+  AgentSum sum("shared part of the covariances", (1 + frame.channels) * dd, n, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
     add_gram(1 / static_cast<double>(frame.all_rows),
              frame.block(frame.begin(i, 0), frame.agent_rows(i)), {out, d, d});

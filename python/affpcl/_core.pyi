@@ -172,6 +172,8 @@ class FitOptions:
 
     @sum.setter
     def sum(self, arg: str, /) -> None: ...
+
+    @property
     def level(self) -> float:
         """
         coverage of the intervals of gains, such as .95: an agent gained or lost where its interval excludes 0

@@ -137,6 +137,7 @@ class Method:
     """
 
     def declare(self, shape: _core.Shape) -> Memory:
+        """What it remembers, by name and width: of each agent, of the centre, and of the sum."""
         raise NotImplementedError(f"{type(self).__name__} needs declare(shape)")
 
     def update(self, block: _core.Block) -> None:

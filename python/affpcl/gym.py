@@ -25,6 +25,8 @@ from affpcl import _core
 from affpcl.extend import Problem, problem
 from affpcl.tables import Array, Table
 
+__all__ = ["fourier", "tabular", "take_returns", "tiles"]
+
 _returns: list[tuple[int, int, int, float]] = []
 
 
@@ -32,6 +34,12 @@ def take_returns() -> Table:
     """The undiscounted returns of all episodes that ended since the last call, for one method at a time.
 
     Columns: replicate, step (at which it ended), agent, value.
+
+    >>> import affpcl, affpcl.gym
+    >>> result = affpcl.run({"problem": {"kind": "gym_control", "environment": "frozen_lake", "agents": 2},
+    ...                      "run": {"steps": 200, "step_size": 0.2}, "method": [{"kind": "independent"}]})
+    >>> affpcl.gym.take_returns().rows > 0
+    True
     """
     columns = [numpy.array(c) for c in zip(*_returns)] if _returns else [numpy.empty(0)] * 4
     _returns.clear()
@@ -177,12 +185,26 @@ Features = Callable[[Array], Array]  # [size, agents] -> [features, agents]
 
 
 def tabular(states: int) -> tuple[int, Features]:
-    """One feature a state."""
+    """One feature a state.
+
+    >>> import numpy
+    >>> from affpcl.gym import tabular
+    >>> width, features = tabular(3)
+    >>> features(numpy.array([[2]])).ravel().tolist()
+    [0.0, 0.0, 1.0]
+    """
     return states, lambda o: (numpy.arange(states)[:, None] == o[0][None, :]).astype(float)
 
 
 def tiles(low: Array, high: Array, tilings: int, bins: int) -> tuple[int, Features]:
-    """Tile coding: `tilings` grids of `bins` per number, each shifted; of every grid one feature is 1/sqrt(tilings)."""
+    """Tile coding: `tilings` grids of `bins` per number, each shifted; of every grid one feature is 1/sqrt(tilings).
+
+    >>> import numpy
+    >>> from affpcl.gym import tiles
+    >>> width, features = tiles(numpy.zeros(1), numpy.ones(1), tilings=4, bins=3)
+    >>> width, int((features(numpy.array([[0.4]])) > 0).sum())
+    (16, 4)
+    """
     size = len(low)
     per_tiling = (bins + 1) ** size
     shift = numpy.array([[(2 * k + 1) * t / tilings % 1 for k in range(size)] for t in range(tilings)])
@@ -200,7 +222,14 @@ def tiles(low: Array, high: Array, tilings: int, bins: int) -> tuple[int, Featur
 
 
 def fourier(low: Array, high: Array, order: int) -> tuple[int, Features]:
-    """The Fourier basis cos(pi c' o), all c from 0 to `order` (Konidaris et al. 2011), scaled to length at most 1."""
+    """The Fourier basis cos(pi c' o), all c from 0 to `order` (Konidaris et al. 2011), scaled to length at most 1.
+
+    >>> import numpy
+    >>> from affpcl.gym import fourier
+    >>> width, features = fourier(numpy.zeros(2), numpy.ones(2), order=2)
+    >>> width
+    9
+    """
     grids = numpy.meshgrid(*[numpy.arange(order + 1)] * len(low), indexing="ij")
     c = numpy.stack([g.ravel() for g in grids], 1)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["comparison", "figure", "gains", "heatmap", "pareto", "save", "specific"]
+
 # Okabe and Ito's colours, told apart by everybody; the method of this package is the dark one.
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#999999", "#F0E442")
 STYLE: dict[Any, Any] = {
@@ -76,7 +78,15 @@ def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Seque
 
 @styled
 def comparison(result: Result, methods: Sequence[str] | None = None, agents: Sequence[int] = (-1,)) -> Figure:
-    """Errors over steps, a panel per setting, bands of 90 % (fig:exp, fig:exp_rl; with agents: fig:specific)."""
+    """Errors over steps, a panel per setting, bands of 90 % (fig:exp, fig:exp_rl; with agents: fig:specific).
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}]})
+    >>> len(plot.comparison(result).axes)
+    1
+    """
     parts = settings(result, result.curves)
     columns = min(4, len(parts))
     fig, axes = panels(-(-len(parts) // columns), columns, PANEL if columns > 1 else (2 * PANEL[0], 1.5 * PANEL[1]),
@@ -93,7 +103,14 @@ def comparison(result: Result, methods: Sequence[str] | None = None, agents: Seq
 
 
 def specific(result: Result) -> Figure:
-    """The average beside single agents whose curves were kept (fig:specific)."""
+    """The average beside single agents whose curves were kept (fig:specific).
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> paper = affpcl.reproduce("fig-specific", set={"run.replicates": 2, "run.steps": 20})
+    >>> len(plot.specific(paper).axes) > 0
+    True
+    """
     return comparison(result, agents=sorted(set(result.curves["agent"].tolist())))
 
 
@@ -112,7 +129,16 @@ def over(result: Result, method: str, other: str) -> Table:
 
 @styled
 def heatmap(result: Result, method: str = "affpcl", others: Sequence[str] = ("independent", "fedavg")) -> Figure:
-    """How many times smaller the method's error is, over both kinds of heterogeneity (fig:all)."""
+    """How many times smaller the method's error is, over both kinds of heterogeneity (fig:all).
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}, {"kind": "fedavg"}],
+    ...                      "sweep": {"problem.delta_env": [0.0, 0.3], "problem.delta_obj": [0.0, 0.3]}})
+    >>> len(plot.heatmap(result).axes) > 1
+    True
+    """
     x, y = result.swept[:2]
     fig, axes = panels(1, len(others), (1.3 * PANEL[0], 1.3 * PANEL[1]))
     for place, other in zip(axes.flat, others):
@@ -137,7 +163,16 @@ def smooth(Z: Array) -> Array:
 
 @styled
 def pareto(result: Result, method: str = "affpcl") -> Figure:
-    """Contours of the error over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto)."""
+    """Contours of the error over 1/n and delta, lightly smoothed; on the diagonal both limit (fig:pareto).
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> result = affpcl.run({"problem": {"kind": "gaussian"}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}],
+    ...                      "sweep": {"problem.agents": [4, 8, 16], "problem.delta_env": [0.1, 0.2, 0.4]}})
+    >>> len(plot.pareto(result).axes) > 0
+    True
+    """
     delta = next(key for key in result.swept if key.endswith("delta_env"))
     table = result.summary.where(method=method)
     table["inverse"] = 1 / table["problem.agents"]
@@ -158,7 +193,17 @@ def pareto(result: Result, method: str = "affpcl") -> Figure:
 
 
 def save(fig: Figure, path: str | os.PathLike[str]) -> None:
-    """For print: PDF with fonts that can be edited, SVG with texts that are texts, or any other ending."""
+    """For print: PDF with fonts that can be edited, SVG with texts that are texts, or any other ending.
+
+    >>> import affpcl, os, tempfile
+    >>> from affpcl import plot
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plot.save(plot.figure(result), folder + "/curves.svg")
+    ...     os.listdir(folder)
+    ['curves.svg']
+    """
     import matplotlib.pyplot as plt
 
     with plt.rc_context(STYLE):
@@ -170,13 +215,28 @@ FIGURES = {"fig-comparison": comparison, "fig-rl": comparison, "fig-specific": s
 
 
 def figure(result: Result) -> Figure:
-    """The figure of a study of the paper's, and of any other study its curves."""
+    """The figure of a study of the paper's, and of any other study its curves.
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> result = affpcl.run({"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10, "replicates": 2},
+    ...                      "method": [{"kind": "affpcl"}, {"kind": "independent"}]})
+    >>> len(plot.figure(result).axes)
+    1
+    """
     return FIGURES.get(result.name, comparison)(result)
 
 
 @styled
 def gains(table: Table) -> Figure:
-    """What learning together gained each group, with 90 % intervals: an estimator's gains_."""
+    """What learning together gained each group, with 90 % intervals: an estimator's gains_.
+
+    >>> import affpcl
+    >>> from affpcl import plot
+    >>> rows = {"shop": ["a", "b", "c"] * 20, "size": [r % 11 for r in range(60)], "sales": [r % 7 + r % 3 for r in range(60)]}
+    >>> len(plot.gains(affpcl.fit(rows, target="sales", agent="shop").gains).axes)
+    1
+    """
     order = np.argsort(table["gain"])
     fig, axes = panels(1, 1, (2 * PANEL[0], max(PANEL[1], 0.14 * len(order) + 0.6)))
     place = axes[0, 0]

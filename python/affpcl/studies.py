@@ -59,10 +59,12 @@ class Result:
 
     @property
     def name(self) -> str:
+        """The study's name, or that of the spec's file."""
         return self._outcome.name
 
     @property
     def title(self) -> str:
+        """Its title, from the spec."""
         return self._outcome.title
 
     @property
@@ -72,10 +74,12 @@ class Result:
 
     @property
     def seconds(self) -> float:
+        """How long it ran."""
         return self._outcome.seconds
 
     @property
     def threads(self) -> int:
+        """On how many threads."""
         return self._outcome.threads
 
     @functools.cached_property
@@ -105,6 +109,7 @@ class Result:
 
     @property
     def methods(self) -> list[str]:
+        """Names of the methods, in their order."""
         return list(dict.fromkeys(self.summary["method"].tolist()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,10 +203,12 @@ class Replicate:
 
     @property
     def step(self) -> int:
+        """Steps done so far."""
         return self._replicate.step
 
     @property
     def methods(self) -> list[str]:
+        """Names of the methods, in their order."""
         return self._replicate.methods
 
     def advance(self, until: int) -> None:
@@ -221,4 +228,5 @@ class Replicate:
         return self._replicate.save()
 
     def load(self, state: tuple[int, list[tuple[str, list[float]]]]) -> None:
+        """Goes back, or on, to what save returned."""
         self._replicate.load(state)

@@ -29,6 +29,7 @@ class Table(dict[str, Array]):
 
     @property
     def rows(self) -> int:
+        """How many rows."""
         return len(next(iter(self.values()))) if self else 0
 
     def where(self, **equal: Any) -> Table:
@@ -43,11 +44,13 @@ class Table(dict[str, Array]):
         return Table({name: values[keep] for name, values in self.items()})
 
     def to_pandas(self) -> pandas.DataFrame:
+        """A pandas frame."""
         import pandas
 
         return pandas.DataFrame(dict(self))
 
     def to_polars(self) -> polars.DataFrame:
+        """A polars frame."""
         import polars
 
         return polars.DataFrame(dict(self))

@@ -25,6 +25,9 @@ SEED = 3
 Values = Mapping[str, Any]
 
 
+__all__ = ["check_method", "check_problem"]
+
+
 @problem
 class ShuffledMeans(Problem):
     """means to estimate, with the agents in another order (for tests)"""
@@ -162,7 +165,11 @@ def learns(method: Values, step_size: float) -> None:
 
 def check_method(kind: str, problem: Values | None = None, *, agents: int = 300, step_size: float = 1e-3,
                  **values: Any) -> None:
-    """A method on a problem (a dict as in a spec), or on several of the engine's; values are its parameters."""
+    """A method on a problem (a dict as in a spec), or on several of the engine's; values are its parameters.
+
+    >>> import affpcl.testing
+    >>> affpcl.testing.check_method("fedavg", {"kind": "gaussian", "agents": 70}, step_size=1e-4)
+    """
     method = {"kind": kind, **values}
     chosen = [{"kind": name, "agents": agents} for name in PROBLEMS] if problem is None else [dict(problem)]
     for period, batch in SETTINGS:
@@ -176,7 +183,11 @@ def check_method(kind: str, problem: Values | None = None, *, agents: int = 300,
 
 
 def check_problem(kind: str, *, step_size: float = 1e-3, **values: Any) -> None:
-    """A problem whose parameters may be given: determined by spec and seed, whoever runs it."""
+    """A problem whose parameters may be given: determined by spec and seed, whoever runs it.
+
+    >>> import affpcl.testing
+    >>> affpcl.testing.check_problem("gaussian", step_size=1e-4)
+    """
     for agents in (1, 2, 150):
         of = {"kind": kind, **values, "agents": agents}
         for method in ("independent", "fedavg"):

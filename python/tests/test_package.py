@@ -1,5 +1,7 @@
 """The package as a whole: types, stubs, the tour, pages, and a wheel that needs nothing of this tree."""
 import doctest
+import functools
+import inspect
 import os
 import pathlib
 import re
@@ -10,6 +12,9 @@ import sys
 import pytest
 
 import affpcl
+import affpcl.gym
+import affpcl.plot
+import affpcl.testing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "affpcl"
@@ -59,34 +64,33 @@ def test_the_guide_runs(tmp_path, monkeypatch):
 
 
 GIVEN = {"Block", "Sample", "Shape", "__version__"}  # given to methods and problems; Method and Problem show them
+MODULES = [affpcl, affpcl.gym, affpcl.plot, affpcl.testing]
+PUBLIC = [(module, name) for module in MODULES for name in sorted(set(module.__all__) - GIVEN)]
 
 
-@pytest.mark.parametrize("name", sorted(set(affpcl.__all__) - GIVEN))
-def test_the_examples_of_docstrings_run(name):
-    text = getattr(affpcl, name).__doc__
+@pytest.mark.parametrize("module, name", PUBLIC, ids=lambda of: getattr(of, "__name__", of))
+def test_the_examples_of_docstrings_run(module, name, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = inspect.getdoc(getattr(module, name))
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     assert example.examples, f"{name} has no example"
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example).failed == 0
 
 
-def test_installed_package(tmp_path):
-    """pip builds the wheel; installed elsewhere it runs without this tree. The flags are those of the development build,
-    so that ccache has compiled the library already."""
-    flags = ["cmake.build-type=RelWithDebInfo", "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1",
-             "cmake.define.AFFPCL_WERROR=true", f"build-dir={ROOT}/build/wheel-test"]
-    call(sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--target",
-         tmp_path, *(f"--config-settings={flag}" for flag in flags), ROOT)
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path)}
-    script = ("import affpcl, pathlib; assert pathlib.Path(affpcl.__file__).is_relative_to(%r);"
-              "print(affpcl.reproduce('fig-specific', set={'run.replicates': 2}).summary['mse_mean'].tolist())")
-    found = call(sys.executable, "-c", script % str(tmp_path), env=environment, cwd=tmp_path)
-    here = affpcl.reproduce("fig-specific", set={"run.replicates": 2}).summary["mse_mean"].tolist()
-    assert found.strip() == str(here)
-    call(sys.executable, ROOT / "tests" / "runpath.py", tmp_path)
-    module = next((tmp_path / "affpcl").glob("_core*.so"))
-    needed = call("ldd", module)
-    assert "not found" not in needed
-    assert str(tmp_path) in next(line for line in needed.splitlines() if "libhwy" in line)
+@pytest.mark.parametrize("name", sorted(name for name in affpcl.__all__ if inspect.isclass(getattr(affpcl, name))))
+def test_public_members_have_docstrings(name):
+    of = getattr(affpcl, name)
+    members = [(key, member) for key, member in vars(of).items()
+               if not key.startswith("_") and (inspect.isroutine(member) or isinstance(member, (property, functools.cached_property)))]
+    assert [key for key, _ in members if not inspect.getdoc(getattr(of, key))] == []
+
+
+def test_what_notebooks_show():
+    """A fit shows a chart of its gains and its table; estimators are shown by scikit-learn."""
+    fitted = affpcl.fit(ROOT / "examples" / "shops.csv", target="sales", agent="shop")
+    page = fitted._repr_html_()
+    assert "<svg" in page and page.count("<circle") == 12 and "<table" in page and "http" not in page
+    assert "sk-estimator" in affpcl.PersonalizedRegressor()._repr_html_()
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no /proc/self/statm")

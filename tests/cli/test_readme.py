@@ -7,9 +7,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-PAGES = ["README.md", "HACKING.md", "CONTRIBUTING.md", "docs/decisions/README.md"]
+PAGES = ["README.md", "HACKING.md", "CONTRIBUTING.md", "docs/decisions/README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
-FIT = re.search(r"^build/release/affpcl (fit .*)$", README, re.M).group(1)
+COMMANDS = re.findall(r"^```\naffpcl (.*)\n```$", README, re.M)
+FIT = next(command for command in COMMANDS if command.startswith("fit"))
 VERBS = sorted(set(re.findall(r"`affpcl ([a-z]+)", README)))
 
 
@@ -36,6 +37,11 @@ def test_a_table_is_what_the_program_prints(affpcl_at_root, mark, command):
     for a, b in zip(shown, printed):
         assert len(numbers_of(a)) == len(numbers_of(b))
         assert all(math.isclose(x, y, rel_tol=.01) for x, y in zip(numbers_of(a), numbers_of(b))), (a, b)
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS)))
+def test_a_command_runs(affpcl_at_root, command):
+    assert affpcl_at_root.succeed(*command.split()).stdout
 
 
 def test_verbs_are_found():

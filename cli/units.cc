@@ -1,0 +1,84 @@
+#include "cli/units.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace affpcl::cli {
+namespace {
+
+// x = T u with u of standardised columns: the row of the intercept is 1, -mean / sd; the others
+// divide by sd.
+struct Units {
+  std::vector<double> mean, sd;  // by coefficient; of the intercept unused
+
+  explicit Units(const Encoding& e) : mean{0}, sd{1} {
+    for (const Source& s : e.sources)
+      for (std::size_t k = 0; k < s.mean.size(); ++k) {
+        mean.push_back(s.mean[k]);
+        sd.push_back(s.sd[k] > 0 ? s.sd[k] : 1);
+      }
+  }
+
+  std::size_t dim() const { return sd.size(); }
+
+  // T C T' in place.
+  void turn(std::vector<double>& C) const {
+    const std::size_t d = dim();
+    if (C.size() != d * d) return;
+    const auto rows = [&](std::size_t stride, std::size_t step) {
+      for (std::size_t k = 0; k < d; ++k) {
+        double* const at = C.data() + k * step;
+        for (std::size_t j = 1; j < d; ++j) at[j * stride] /= sd[j];
+        for (std::size_t j = 1; j < d; ++j) at[0] -= mean[j] * at[j * stride];
+      }
+    };
+    rows(d, 1);
+    rows(1, d);
+  }
+
+  // `cov` is that of the coefficients, where it is known.
+  void turn(LinearModel& m, std::vector<double> cov) const {
+    const std::size_t d = dim();
+    if (m.x.size() != d) return;
+    for (std::size_t j = 1; j < d; ++j) {
+      m.x[j] /= sd[j];
+      m.x[0] -= mean[j] * m.x[j];
+    }
+    if (m.se.size() != d) return;
+    for (std::size_t j = 1; j < d; ++j) m.se[j] /= sd[j];
+    turn(cov);
+    m.se[0] = cov.size() == d * d && cov[0] >= 0 ? std::sqrt(cov[0])
+                                                 : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// The covariance of the centre's coefficients: that of an agent never seen, less D. Empty where the
+// standard errors are not those of it (an agent never seen may be moved towards the pooled model).
+std::vector<double> own_covariance(const ChannelModel& channel) {
+  const LinearModel& centre = channel.centre;
+  const std::size_t d = centre.x.size();
+  if (centre.cov.size() != d * d || channel.D.size() != d * d || centre.se.size() != d) return {};
+  std::vector<double> own = centre.cov;
+  for (std::size_t k = 0; k < d * d; ++k) own[k] -= channel.D[k];
+  for (std::size_t j = 0; j < d; ++j)
+    if (std::abs(std::sqrt(std::max(0.0, own[j * d + j])) - centre.se[j]) > 1e-6 * centre.se[j])
+      return {};
+  return own;
+}
+
+}  // namespace
+
+Model in_units(Model model) {
+  const Units units(model.encoding);
+  for (ChannelModel& channel : model.channels) {
+    units.turn(channel.centre, own_covariance(channel));
+    units.turn(channel.D);
+  }
+  for (AgentModel& agent : model.agents)
+    for (LinearModel& own : agent.channels) units.turn(own, own.cov);
+  return model;
+}
+
+}  // namespace affpcl::cli
