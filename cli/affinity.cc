@@ -164,6 +164,7 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const InputScope inputs(&interruption());
   const PilotResult result = pilot(build_frame(o.table.options(options.seed)), options);
+  take_time_to_write();
   const std::string summary = pilot_summary_json(
       result, {.share = options.share, .seed = options.seed, .command = command_line});
   if (folder) {

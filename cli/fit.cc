@@ -245,6 +245,7 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
         options.processes = &site;
         options.progress = [&](double share) { site.set_progress(share); };
         result = fit(options);
+        take_time_to_write();
         result.model.command = command_line;
         return centre_json(result.model);
       },
@@ -268,6 +269,7 @@ int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_li
   options.progress = [&](double share) { progress(share); };
   const InputScope inputs(&interruption());
   FitResult result = fit(options);
+  take_time_to_write();
   if (!all.first()) return result.complete ? kOk : kInterrupted;
   result.model.command = command_line;
   give_out(result, o, folder.get());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "affpcl/base/error.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/side_by_side.h"
 #include "affpcl/table/agent_sum.h"
@@ -231,22 +232,28 @@ std::vector<ByKind<double>> cross_validate(Frame& frame, FoldedSolver& solver, c
   CrossValidation validation(frame, run.repeats, run.team);
   fitted.scored = run.score && frame.all_rows > 1;
   if (fitted.scored) validation.make_room(all.scorer()->width());
-  for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
-    if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
-    const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
-    side_by_side(sizes.size(), run.team, [&](std::size_t fold, Team& team) {
-      const auto f = static_cast<int>(fold);
-      if (run.stopped()) fitted.scored = fitted.complete = false;
-      const auto held_out = static_cast<std::size_t>(sizes[fold]);
-      const bool learnt = held_out < frame.all_rows && (f > 0 || !forward);
-      if (!fitted.scored || held_out == 0 || !learnt) return;
-      const std::unique_ptr<FoldFit> fit = solver.learn(frame, f, team);
-      validation.predict(*fit, f, team);
-      const std::lock_guard lock(reporting);
-      run.report(++done / parts);
-    });
-    if (fitted.scored) validation.score();
+  try {
+    for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
+      if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
+      const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
+      side_by_side(sizes.size(), run.team, [&](std::size_t fold, Team& team) {
+        const auto f = static_cast<int>(fold);
+        if (run.stopped()) fitted.scored = fitted.complete = false;
+        const auto held_out = static_cast<std::size_t>(sizes[fold]);
+        const bool learnt = held_out < frame.all_rows && (f > 0 || !forward);
+        if (!fitted.scored || held_out == 0 || !learnt) return;
+        const std::unique_ptr<FoldFit> fit = solver.learn(frame, f, team);
+        validation.predict(*fit, f, team);
+        const std::lock_guard lock(reporting);
+        run.report(++done / parts);
+      });
+      if (fitted.scored) validation.score();
+    }
+  } catch (const Interrupted&) {
+    if (run.team.processes().apart()) throw;
+    fitted.scored = fitted.complete = false;
   }
+  run.team.set_stop(nullptr);  // what was learnt from all rows is kept
   const Leaves own = own_agents(frame.agents.size(), run.team);
   if (!fitted.scored)
     return std::vector(static_cast<std::size_t>(own.count()), vertex(Kind::kPersonalised));
