@@ -12,12 +12,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def computes_for(child, seconds):
-    """Waits until a child process has computed for so long, however busy the machine is."""
-    deadline = time.monotonic() + 60
-    while child.poll() is None and time.monotonic() < deadline:
+    """Waits until a child process has computed for so long from now on, however busy the machine is."""
+    def computed():
         fields = pathlib.Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        if sum(map(int, fields[11:13])) >= seconds * os.sysconf("SC_CLK_TCK"):
-            return
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    start, deadline = computed(), time.monotonic() + 60
+    while child.poll() is None and computed() < start + seconds and time.monotonic() < deadline:
         time.sleep(.005)
 
 
