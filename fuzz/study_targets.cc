@@ -76,7 +76,11 @@ void read_checkpoint(std::string_view bytes) {
   const std::string path = scratch_file("saved/checkpoint-1.affpcl",
                                         std::string(bytes) + checksum(bytes));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  refusable([&] { run_study(study, {.threads = 1, .checkpoint = folder.string(), .resume = true}); });
+  StudyOptions options;
+  options.threads = 1;
+  options.checkpoint = folder.string();
+  options.resume = true;
+  refusable([&] { run_study(study, options); });
   std::filesystem::remove_all(folder);
 }
 

@@ -49,14 +49,13 @@ class Scanner {
   // The [ or [[ of a table, up to its name.
   void skip_header() {
     begins_line_ = false;
-    for (int k = 0; k < 2 && at_ < text_.size() && text_[at_] == '['; ++k)
+    for (; depth_ < 2 && begins("["); ++depth_)  // as many ] follow
       for (advance(); begins(" ") || begins("\t");) advance();
     if (at_ == text_.size()) return;
     const char c = text_[at_];
     const bool bare = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!bare && std::string_view("_-\"']").find(c) == std::string_view::npos)
       refuse("the name of a table begins with a letter, a digit, _ or -");
-    ++depth_;  // its ] follows
   }
   void skip_comment() {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;

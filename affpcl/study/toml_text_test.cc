@@ -30,6 +30,7 @@ TEST(TomlText, ATableHasAName) {
   EXPECT_EQ(line("[a]\n[=]\n"), 2u);
   EXPECT_EQ(line("a = [1]\n  [[ *b]]\n"), 2u);
   EXPECT_EQ(line("a = ']' # ]\n[\n"), 2u);
+  EXPECT_EQ(line("[[a]]\nb = [[]]\n[*c]\n"), 3u);
   EXPECT_EQ(toml_fault("[=]").what, "'=': the name of a table begins with a letter, a digit, _ or -");
 }
 
