@@ -272,13 +272,24 @@ Chain pairs_under_policy(const Mdp& mdp, std::span<const double> pi) {
   return chain;
 }
 
-std::vector<double> policy_q(const Mdp& mdp, std::span<const double> pi) {
-  check_mdp("mdp", mdp);
-  const Chain chain = under_policy(mdp, pi);
+namespace {
+
+std::vector<double> policy_values(const Mdp& mdp, std::span<const double> pi) {
   std::vector<double> r(at(mdp.states));
   for (int row = 0; row < mdp.pairs(); ++row)
     r[at(row / mdp.actions)] += pi[at(row)] * mdp.R[at(row)];
-  const std::vector<double> v = chain_values(chain, r, mdp.gamma);
+  return chain_values(under_policy(mdp, pi), r, mdp.gamma);
+}
+
+}  // namespace
+
+double expected_return(const Mdp& mdp, std::span<const double> pi) {
+  return sum(policy_values(mdp, pi)) / mdp.states;
+}
+
+std::vector<double> policy_q(const Mdp& mdp, std::span<const double> pi) {
+  check_mdp("mdp", mdp);
+  const std::vector<double> v = policy_values(mdp, pi);
   return plus(vector("R", mdp.R, mdp.pairs()), mdp.gamma,
               multiply(matrix("P", mdp.P, mdp.pairs(), mdp.states), v));
 }
@@ -398,7 +409,10 @@ class SarsaMap {
   // None where the policy hardly ever takes some actions and the fixed point is lost in rounding.
   std::optional<Vector> way(const Vector& x) const {
     const std::vector<double> pi = softmax_policy(mdp_.actions, multiply(phi_, x), temperature_);
-    const std::vector<double> law = pair_law(mdp_, pi);
+    // Features that represent every Q leave nothing to weigh, however rarely a pair is met.
+    const std::vector<double> law = phi_.rows() == phi_.cols()
+                                        ? std::vector<double>(at(mdp_.pairs()), 1.0)
+                                        : pair_law(mdp_, pi);
     std::optional<Vector> to =
         fixed_point(phi_, next_features(mdp_, phi_, pi), vector("law", law, mdp_.pairs()),
                     vector("R", mdp_.R, mdp_.pairs()), mdp_.gamma);
@@ -469,9 +483,9 @@ std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double
     }
     if (done()) return x;
   }
-  throw Failure(
-      fmt::format("no fixed point of SARSA at temperature {}: after {} steps x still moves by {}",
-                  temperature, kCycles * kSteps, largest(way)));
+  throw Failure(fmt::format(
+      "no fixed point of SARSA at temperature {}: after {} steps x still moves by {:.2g}",
+      temperature, kCycles * kSteps, largest(way)));
 }
 
 }  // namespace affpcl
