@@ -17,7 +17,9 @@ double squared_shares(double t) {
 double stein(double freedom) { return std::clamp(2 - 4 / freedom, 1.0, 1.5); }
 
 // The part of `total` that `expected` does not explain, in [0, 1].
-double excess(double expected, double total) { return total > expected ? 1 - expected / total : 0; }
+double excess(double expected, double total) {
+  return total > expected ? 1 - expected / total : 0;
+}
 
 }  // namespace
 
@@ -142,7 +144,7 @@ void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
         rows_ != nullptr ? rows_->rows_drawn_again(agents.lanes.first + l) : 0;
     const double chance = again > 0 ? hh / static_cast<double>(again) : 0,
                  counted = excess(chance, sums.mean[l]),  // the share of bias that is not chance
-        relaxed = lost / 2 / squared_shares(t);           // relaxation times that the means span
+                 relaxed = lost / 2 / squared_shares(t);  // relaxation times that the means span
     double bias = excess(stein(d * (1 + relaxed)) * noise_mean, square_mean);
     if (averaged_) bias = std::max(bias, excess(stein(d) * hh * squared_shares(t), sums.mean[l]));
     const double limit = std::sqrt(1 - counted * excess(4 * noise, now));  // |z - y|^2 <= 4 c^2 N

@@ -24,7 +24,8 @@ class Bench {
   // Both agents have this g and h; what becomes of h.
   std::array<double, 2> step(std::array<double, 2> g, std::array<double, 2> h) {
     scratch_.clear();
-    const Block block{{problem_, steps_, at_, 1, scratch_}, {}, agents_.block(0), {shared_.data()}};
+    const Block block{
+        {problem_, steps_, at_, 1, scratch_}, {}, agents_.block(0), {shared_.data()}};
     std::vector<double> mean(static_cast<std::size_t>(sum_.size()) + 1);
     guard_.contribute(block, Message(mean.data(), {0, 2}));
     for (double& x : mean) x /= 2;
