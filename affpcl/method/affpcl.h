@@ -10,9 +10,9 @@
 //   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)            CDL, eq:fl
 //   theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)  COE, eq:obj-alg
 //
-// rho^i = mu^i / mu^0, with mu^0 the mixture of all mu^j; coe_j is the direction of central objective
-// estimation (problem/facets.h). rg^i - g^{c->i} has mean 0 and cancels noise of g^i: g^{c->i} is
-// taken at the agent's own sample. docs/explain/affpcl.md derives it.
+// rho^i = mu^i / mu^0, with mu^0 the mixture of all mu^j; coe_j is the direction of central
+// objective estimation (problem/facets.h). rg^i - g^{c->i} has mean 0 and cancels noise of g^i:
+// g^{c->i} is taken at the agent's own sample. docs/explain/affpcl.md derives it.
 //
 // The parts: central_objective.h (bhat^c and COE), central_path.h (the centre's steps),
 // correction.h (rg^i and g^{c->i}, with rho of density/ratio.h), guard.h, combination.h,
@@ -23,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affpcl/method/central_objective.h"
@@ -71,6 +72,7 @@ class AffPcl final : public Method {
   void report(Agents agents, Out rows) const override;
   std::vector<std::string> columns() const override;
   void conclude(std::span<const double> tallies, std::span<double> columns) const override;
+  std::vector<std::string_view> uncompressed() const override;
   Traffic published_traffic() const override { return published_; }
 
  private:
