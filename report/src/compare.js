@@ -122,7 +122,7 @@ export function comparisonPage(results, comparison) {
   const fits = results[0].kind === "fit";
   const figures = fits ? [fitsFigure(comparison.pairs)] : [ratioFigure(results, comparison.pairs), curvesFigure(results, comparison.pairs)];
   return [
-    opening({ eyebrow: "affpcl · two results", title: `${results[0].folder} and ${results[1].folder}`, headline: comparison.headline }),
+    opening({ eyebrow: "affpcl · two results", title: `${results[0].folder} and ${results[1].folder}`, headline: `${comparison.headline}.` }),
     h("section", {}, h("h2", {}, "Side by side"), figures.map((f) => f.node), differences(results)),
     provenance(results[0], "The first result"), provenance(results[1], "The second result"), closing(),
   ];
