@@ -57,8 +57,8 @@ export function plainWords(result) {
   const loss = score?.[score.measure];
   if (!loss || fitted < 2 || !(loss.alone > 0)) return null;
   const change = 100 * (loss.given / loss.alone - 1);
-  const share = Number.isFinite(result.expected_to_gain) ? `; an estimated ${number((100 * result.expected_to_gain) / fitted, 3)} % of ${fitted.toLocaleString("en")} agents gain` : "";
-  return `Learning together ${change <= 0 ? "lowers" : "raises"} the ${MEASURES[score.measure]} on ${heldOut(result)} by ${number(Math.abs(change), 3)} %${share}.`;
+  const share = Number.isFinite(result.expected_to_gain) ? `; an estimated ${number((100 * result.expected_to_gain) / fitted, 3)}\u00a0% of ${fitted.toLocaleString("en")} agents gain` : "";
+  return `Learning together ${change <= 0 ? "lowers" : "raises"} the ${MEASURES[score.measure]} on ${heldOut(result)} by ${number(Math.abs(change), 3)}\u00a0%${share}.`;
 }
 
 const thinned = (result) => (result.agents.length < result.fitted

@@ -84,7 +84,7 @@ function settingBar(settings, state, show) {
     sync: () => { picker.querySelector("select").value = state.setting; } };
 }
 
-const percent = (ratio) => `${number(100 * ratio, 2)} %`;
+const percent = (ratio) => `${number(100 * ratio, 2)}\u00a0%`;
 
 /** The result in one sentence without brackets; null where learning alone is not there to compare with. */
 export function plainWords(settings) {

@@ -146,7 +146,7 @@ async function plainHeadline(name, folder, { page }) {
   const ratios = recompute(folder).map((one) => one.ratio);
   if (!ratios.length) return;
   const lead = await page.textContent(".lead");
-  const percents = [...lead.matchAll(/([\d.e+-]+) %/g)].map((m) => Number(m[1]));
+  const percents = [...lead.matchAll(/([\d.e+-]+)\s%/g)].map((m) => Number(m[1]));
   const want = ratios.length > 1 ? [Math.min(...ratios), Math.max(...ratios)] : ratios;
   check(`${name}: the plain headline has ${want.length} numbers`, percents.length === want.length, lead);
   want.forEach((ratio, i) => near(`${name}: the plain headline`, percents[i], 100 * ratio, 0.06));
