@@ -123,6 +123,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.level = options.level;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
+  result.predictions = std::move(fitted.predictions);
   const bool apart = team.processes().apart();
   if (result.scored && (apart || team.processes().first())) {
     const std::unique_ptr<Team> alone = serial_team(this_process(), team.sums());

@@ -70,6 +70,14 @@ class GlmmScorer final : public RowScorer {
     return mean(predictions, weights);
   }
 
+  double predicted(std::size_t, std::size_t row, const double* predictions,
+                   const ByKind<double>& weights) const override {
+    const double response = mean(predictions, weights)[0];
+    if (!frame_.encoding.numeric()) return response;
+    const double offset = frame_.subtracted.empty() ? 0 : frame_.subtracted[row];
+    return frame_.y_mean[0] + frame_.y_sd[0] * response + offset;
+  }
+
   double distance(std::size_t, const double* predictions,
                   const ByKind<double>& weights) const override {
     double squares = 0;

@@ -10,6 +10,7 @@
 #include "affpcl/runtime/side_by_side.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_scores.h"
+#include "affpcl/table/prediction_counts.h"
 #include "affpcl/table/stack.h"
 
 namespace affpcl {
@@ -39,7 +40,8 @@ class CrossValidation {
         scorers_(static_cast<std::size_t>(frame.folds())),
         all_(count()),
         tallies_(count()),
-        classes_(frame, repeats, team) {}
+        classes_(frame, repeats, team),
+        counts_(frame, team) {}
 
   // Numbers that predict a row: room for the predictions of all folds.
   void make_room(std::size_t width) { predictions_.resize(frame_.rows * 3 * width); }
@@ -99,6 +101,7 @@ class CrossValidation {
       fitted.tallies[i].scale(1.0 / repeats_);
     });
     fitted.classes = classes_.scores(shown, team_);
+    fitted.predictions = counts_.counted(shown, team_);
     if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
     std::vector<StackLosses> mean(count());
     for (std::size_t i = 0; i < count(); ++i) mean[i].add(all_[i], 1.0 / repeats_);
@@ -120,6 +123,7 @@ class CrossValidation {
       fitted.tallies[i] = tally[0];
     });
     fitted.classes = classes_.scores(0, team_);
+    fitted.predictions = counts_.counted(0, team_);
   }
 
  private:
@@ -180,7 +184,7 @@ class CrossValidation {
     }
   }
 
-  // The scores of these rows; those of classes where there is a worker that counts them.
+  // The scores of these rows; where there is a worker also counts of classes and predictions.
   void add_scores(std::size_t i, Frame::Run rows, const RowScorer& scorer,
                   const ByKind<double>& weights, std::array<RowTally, kCandidates>& tally,
                   int worker) {
@@ -198,7 +202,11 @@ class CrossValidation {
                      frame_.wanted(i, r));
         tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
       }
-      if (!classes_.counts() || worker == kNoWorker) continue;
+      if (worker == kNoWorker) continue;
+      for (std::size_t c = 0; c < kCandidates && counts_.counts(); ++c)
+        counts_.add(worker, c, scorer.predicted(i, r, predicted(scorer, r), models[c]),
+                            frame_.wanted(i, r));
+      if (!classes_.counts()) continue;
       std::array<double, kCandidates> brier;
       for (std::size_t c = 0; c < kCandidates; ++c) {
         const std::vector<double> p = scorer.probabilities(predicted(scorer, r), models[c]);
@@ -218,6 +226,7 @@ class CrossValidation {
   std::vector<StackLosses> all_;     // over all repeats
   std::vector<std::array<RowTally, kCandidates>> tallies_;
   ClassTally classes_;
+  PredictionTally counts_;
   int repeats_ = 0;
 };
 

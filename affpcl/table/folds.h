@@ -27,6 +27,9 @@ class RowScorer {
   // Probabilities of the classes by the combination with these weights.
   virtual std::vector<double> probabilities(const double* predictions,
                                             const ByKind<double>& weights) const = 0;
+  // What the combination with these weights predicts of a target without classes, in its units.
+  virtual double predicted(std::size_t agent, std::size_t row, const double* predictions,
+                           const ByKind<double>& weights) const = 0;
   // The squared distance of a combination's linear predictors to the independent model's, in units
   // of the target.
   virtual double distance(std::size_t agent, const double* predictions,
