@@ -127,6 +127,8 @@ void add_site(Verb& verb, SiteOfJob& site) {
   verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
   verb.flag("--may-leave", &site.may_leave,
             "--site: the others may go on without this site, and then learn the sums of its rows");
+  verb.flag("--unmasked", &site.unmasked,
+            "--site: answer also where sums are not masked, so that the centre can read each site's part");
 }
 
 void add_output(Verb& verb, FitVerb& o) {
