@@ -17,6 +17,7 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/known.h"
 #include "affpcl/table/levels.h"
 
 namespace affpcl {
@@ -333,8 +334,16 @@ std::string Encoding::predicted() const {
   return text;
 }
 
+std::optional<std::size_t> class_named(const Encoding& e, const std::string& text, char decimal) {
+  const std::optional<double> number = parse_number(text, decimal);
+  for (std::size_t k = 0; k < e.classes.size(); ++k)
+    if (text == e.classes[k] || (number && number == parse_number(e.classes[k]))) return k;
+  return {};
+}
+
 Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& o) {
+  if (o.known) return begin_known(files, header, o);
   Encoding encoding;
   encoding.missing = o.missing.rest;
   encoding.reading = o.reading;
@@ -401,6 +410,7 @@ Encoding begin_encoding(const std::vector<std::string>& files,
 
 TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& o,
                             const Encoding& encoding) {
+  if (o.known) return known_needed(o, encoding);
   TableOptions needed{.reading = o.reading};
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
   if (encoding.leveled()) needed.text.push_back(encoding.level_column());
@@ -635,6 +645,11 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
 
 void encode_classes(const Tables& tables, const FrameOptions& o, Processes& processes,
                     Encoding& encoding, Target& target, Marked marked) {
+  if (o.known) {
+    if (target.numbers.empty())
+      on_all_ranks(processes, [&] { target.classes = known_classes(tables, o, encoding, marked); });
+    return;
+  }
   const std::optional<Family> family = wanted_family(o);
   if (target.numbers.empty()) {
     const Column& c = *tables.find(o.target);
@@ -656,6 +671,7 @@ void encode_classes(const Tables& tables, const FrameOptions& o, Processes& proc
 
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Processes& processes,
                                      const Encoding& encoding, Marked marked) {
+  if (o.known) return known_features(tables, o, processes, encoding, marked);
   std::vector<Column*> features;
   std::vector<std::string> left_out, few;
   const std::size_t rows = sum(processes, tables.rows);
