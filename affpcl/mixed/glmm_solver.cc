@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/penalised.h"
 #include "affpcl/table/agent_sum.h"
 
@@ -50,6 +51,7 @@ struct Everything {
   GlmmLearnt learnt;
   Penalised pooled;
   double laplace_error = 0;  // where it is far off
+  bool bound = false;        // random effects by the variational bound
   std::span<const double> psi() const { return learnt.best.point.psi; }
 };
 
@@ -229,7 +231,8 @@ class GlmmAgent final : public AgentFit {
 
 class GlmmFit final : public FoldFit {
  public:
-  GlmmFit(const Frame& frame, Everything all) : frame_(frame), all_(std::move(all)) {}
+  GlmmFit(const Frame& frame, Everything all, const Model* centre)
+      : frame_(frame), all_(std::move(all)), centre_(centre) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<GlmmAgent>(frame_, all_, agent);
@@ -239,6 +242,7 @@ class GlmmFit final : public FoldFit {
   }
 
   void describe(Model& model, Team& team) const override {
+    if (centre_ != nullptr) return take_centre(*centre_, model);
     const Glmm& best = all_.learnt.best;
     const std::size_t d = frame_.d, p = best.point.centre.size();
     const std::vector<std::size_t>& random = all_.learnt.random;
@@ -264,6 +268,8 @@ class GlmmFit final : public FoldFit {
       model.channels.push_back(std::move(channel));
     }
     model.psi = best.point.psi;
+    model.forms = {joint_form()};
+    model.variational = all_.bound;
     // Numbers were standardised: N log sd less, and the noise in units of the target.
     model.log_likelihood = best.log_likelihood;
     if (frame_.encoding.numeric()) {
@@ -279,6 +285,7 @@ class GlmmFit final : public FoldFit {
   }
 
   std::vector<std::string> notes() const override {
+    if (centre_ != nullptr) return {};
     const Glmm& best = all_.learnt.best;
     std::vector<std::string> notes;
     const bool same = std::all_of(best.D.all().begin(), best.D.all().end(),
@@ -304,8 +311,33 @@ class GlmmFit final : public FoldFit {
   }
 
  private:
+  // All linear predictors at once, with covariances of all their coefficients, in units of the target.
+  CentreForm joint_form() const {
+    const Glmm& best = all_.learnt.best;
+    const std::size_t d = frame_.d, m = all_.learnt.predictors, p = m * d;
+    const std::vector<std::size_t>& random = all_.learnt.random;
+    const std::size_t c = random.size(), q = m * c;
+    const double sd = frame_.y_sd[0], unit = sd * sd;
+    CentreForm form;
+    form.covariance = best.covariance;
+    form.x = best.point.centre;
+    form.cov = best.centre_cov.all();
+    for (double& v : form.x) v *= sd;
+    form.x[0] += frame_.y_mean[0];
+    for (double& v : form.cov) v *= unit;
+    form.D.assign(p * p, 0.0), form.D_cov.assign(p * p, 0.0);
+    const auto at = [&](std::size_t j) { return j / c * d + random[j % c]; };
+    for (std::size_t j = 0; j < q; ++j)
+      for (std::size_t k = 0; k < q; ++k) {
+        form.D[at(j) * p + at(k)] = unit * best.D(j, k);
+        form.D_cov[at(j) * p + at(k)] = unit * unit * best.spread_cov(j, k);
+      }
+    return form;
+  }
+
   const Frame& frame_;
   Everything all_;
+  const Model* centre_;
 };
 
 }  // namespace
@@ -371,7 +403,14 @@ double laplace_error(const Everything& all, GlmmEvidence::Options options, Team&
 }  // namespace
 
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
-  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, 0};
+  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, 0, false};
+  if (options_.centre != nullptr) {
+    all.learnt = joined_glmm(*options_.centre, frame.y_mean[0], frame.y_sd[0], all.rows,
+                             all.likelihood, team);
+    all.pooled.x = all.learnt.best.point.centre;
+    all.pooled.inverse = all.learnt.best.D;
+    return std::make_unique<GlmmFit>(frame, std::move(all), options_.centre);
+  }
   GlmmOptions o;
   choose_forms(options_.covariance, o);
   for (std::size_t j = 0; j < frame.d; ++j)
@@ -403,8 +442,9 @@ std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team
     found_ = all.learnt.best;
     bound_ = o.evidence.bound;
   }
+  all.bound = o.evidence.bound;
   all.pooled = fit_pooled(all.rows, all.likelihood, all.psi(), team);
-  return std::make_unique<GlmmFit>(frame, std::move(all));
+  return std::make_unique<GlmmFit>(frame, std::move(all), nullptr);
 }
 
 }  // namespace affpcl

@@ -14,6 +14,7 @@ struct GlmmSolverOptions {
   Approximation approximation = Approximation::kAuto;
   double fold_tolerance = 1e-3;  // of the folds, which start from all rows
   CovarianceChoice covariance = CovarianceChoice::kAverage;  // that is, the smallest BIC
+  const Model* centre = nullptr;  // learnt without the agents, as MixedSolver has it
 };
 
 class GlmmSolver {

@@ -148,9 +148,10 @@ class CrossValidation {
     return stack_weights(losses, frame_.agents.size(), log_losses, team);
   }
 
-  // Of the four candidates, the one with the smallest loss on all rows that were scored so far.
+  // Of the four candidates, the one with the smallest loss on all rows that were scored so far. Of a
+  // few agents that join a centre the smallest says little: they keep their combinations.
   std::size_t best_candidate() {
-    if (!stacks()) return 0;
+    if (!stacks() || frame_.joined) return 0;
     AgentSum sum("losses on held-out rows", kCandidates, frame_.agents.size(), team_);
     const double* const totals = sum([&](std::size_t i, double* out) {
       for (std::size_t c = 0; c < kCandidates; ++c) out[c] += tallies_[held(i)][c].loss.chosen;
