@@ -189,18 +189,15 @@ class CrossValidation {
   void add_scores(std::size_t i, Frame::Run rows, const RowScorer& scorer,
                   const ByKind<double>& weights, std::array<RowTally, kCandidates>& tally,
                   int worker) {
-    std::array<ByKind<double>, 2 * kCandidates> models = {weights, vertex(Kind::kPersonalised),
-                                                          vertex(Kind::kIndependent),
-                                                          vertex(Kind::kPooled)};
-    for (std::size_t c = 0; c < kCandidates; ++c)  // halfway to the independent model
-      for (std::size_t k = 0; k < weights.size(); ++k)
-        models[kCandidates + c][k] = (models[c][k] + models[2][k]) / 2;
-    std::array<RowLoss, 2 * kCandidates> losses;
+    const std::array<ByKind<double>, kCandidates> models = {weights, vertex(Kind::kPersonalised),
+                                                            vertex(Kind::kIndependent),
+                                                            vertex(Kind::kPooled)};
+    std::array<RowLoss, kCandidates> losses;
     for (std::size_t r = rows.from; r < rows.to; ++r) {
       scorer.losses(i, r, predicted(scorer, r), models, losses.data());
       for (std::size_t c = 0; c < kCandidates; ++c) {
-        tally[c].add({losses[c], losses[kCandidates + c], {losses[1], losses[2], losses[3]}},
-                     frame_.wanted(i, r));
+        const RowLoss halfway = scorer.halfway(i, r, predicted(scorer, r), models[c]);
+        tally[c].add({losses[c], halfway, {losses[1], losses[2], losses[3]}}, frame_.wanted(i, r));
         tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
       }
       if (worker == kNoWorker) continue;
