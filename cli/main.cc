@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
           "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
           "interrupted.",
       .verbs = {run_verb(line), reproduce_verb(line), affinity_verb(line), fit_verb(line),
-                predict_verb(), inspect_verb(), report_verb(), list_verb(), bench_verb()}};
+                federate_verb(), predict_verb(), inspect_verb(), report_verb(), list_verb(), bench_verb()}};
   try {
     const auto [verb, text] = read_command_line(argc, argv, program);
     if (verb != nullptr) use_set_asked_for();

@@ -15,6 +15,7 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"
+#include "affpcl/table/known.h"
 #include "affpcl/table/score.h"
 
 namespace affpcl {
@@ -51,6 +52,21 @@ void refuse_held_out(const FitOptions& o) {
                                o.repeats, f.folds.empty() ? "time" : "folds"));
 }
 
+// What the fit that made a centre has settled is not said again.
+void refuse_beside_centre(const FitOptions& o) {
+  constexpr std::string_view kOfAnAgent[] = {
+      "target", "agent", "missing", "weights", "seed", "time", "folds", "score", "repeats", "sum",
+      "level", "threads", "sep", "decimal", "encoding", "na", "skip", "comment"};
+  const FitOptions usual;
+  for (const Params<FitOptions>::Entry& entry : FitOptions::params().entries())
+    if (std::find(std::begin(kOfAnAgent), std::end(kOfAnAgent), entry.param.name) ==
+            std::end(kOfAnAgent) &&
+        entry.get(o) != entry.get(usual))
+      throw BadInput(fmt::format("`{}` does not go with `centre`, which has settled it",
+                                 entry.param.name));
+  if (o.td) throw BadInput("`task td` does not go with `centre`");
+}
+
 // A stream has linear models of numbers and of class indicators only.
 FrameOptions frame_options(const FitOptions& o) {
   FrameOptions frame = o.frame;
@@ -68,7 +84,7 @@ FrameOptions frame_options(const FitOptions& o) {
 std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
   if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
-  return std::make_unique<MixedSolver>(o.mixed);
+  return std::make_unique<MixedSolver>(o.mixed, o.centre);
 }
 
 std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
@@ -123,6 +139,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.level = options.level;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
+  result.predictions = std::move(fitted.predictions);
   const bool apart = team.processes().apart();
   if (result.scored && (apart || team.processes().first())) {
     const std::unique_ptr<Team> alone = serial_team(this_process(), team.sums());
@@ -136,7 +153,15 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
 
 }  // namespace
 
-FitResult fit(const FitOptions& options) {
+FitOptions with_centre(FitOptions o) {
+  if (!o.centre || o.frame.known) return o;
+  refuse_beside_centre(o);
+  o.frame = join_options(o.frame, *o.centre);
+  return o;
+}
+
+FitResult fit(const FitOptions& given) {
+  const FitOptions options = with_centre(given);
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
@@ -144,7 +169,8 @@ FitResult fit(const FitOptions& options) {
   return solve(*solver, solver->read(frame_options(options), *team), options, *team);
 }
 
-FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
+FitResult fit(Tables tables, Encoding encoding, const FitOptions& given) {
+  const FitOptions options = with_centre(given);
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
