@@ -35,6 +35,13 @@ std::array<OwnedFile, 2> make_pipe() {
   return {OwnedFile(ends[0]), OwnedFile(ends[1])};
 }
 
+// To end the other processes, and to say how to go on, may take longer than one that works may take.
+void stop_if_interrupted() {
+  if (!interruption()) return;
+  take_time_to_write();
+  throw Interrupted();
+}
+
 OwnedFile nameless_file() {
   std::string path = "/tmp/affpcl-XXXXXX";
   OwnedFile file(::mkostemp(path.data(), O_CLOEXEC));
@@ -81,7 +88,7 @@ Child::~Child() { stop(); }
 bool Child::write(std::string_view rest) {
   while (!rest.empty()) {
     const ssize_t written = ::write(to_.get(), rest.data(), rest.size());
-    if (interruption()) throw Interrupted();
+    stop_if_interrupted();
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
     rest.remove_prefix(static_cast<std::size_t>(written));
@@ -93,7 +100,7 @@ std::size_t Child::some(char* to, std::size_t most) {
   for (;;) {
     pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
     const int found = ::poll(&ready, 1, kLook);
-    if (interruption()) throw Interrupted();
+    stop_if_interrupted();
     if (found == 0 || (found < 0 && errno == EINTR)) continue;
     const ssize_t got = ::read(from_.get(), to, most);
     if (got < 0 && errno == EINTR) continue;
