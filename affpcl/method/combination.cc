@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/method/guard_rows.h"
+
 namespace affpcl {
 namespace {
 
@@ -13,6 +15,18 @@ double squared_shares(double t) {
   return 6 * (3 * t * t + 3 * t - 1) / (5 * t * (t + 1) * (2 * t + 1));
 }
 
+// What round t needs of the weights of its means; agents of a block mostly have the same t.
+struct Weights {
+  double t = 0, older = 0, newest = 0;  // of the first t - 1 rounds, and of all
+  double chance_older = 0, chance = 0;
+  void at(double round) {
+    if (round == t) return;
+    t = round;
+    older = newest_share(t - 1), newest = newest_share(t);
+    chance_older = squared_shares(t - 1), chance = squared_shares(t);
+  }
+};
+
 // Stein's constant, as a share of the degrees of freedom: up to 2 - 4 / freedom no bias is harmful.
 double stein(double freedom) { return std::clamp(2 - 4 / freedom, 1.0, 1.5); }
 
@@ -21,11 +35,7 @@ double excess(double expected, double total) { return total > expected ? 1 - exp
 
 }  // namespace
 
-struct Combination::Sums {
-  double ee[kLanes] = {}, eh[kLanes] = {}, hh[kLanes] = {};  // differences of successive e and h
-  double uphill[kLanes] = {};                                // <delta, g(y)>, both before the round
-  double square[kLanes] = {}, carried[kLanes] = {};          // |delta|^2, and had there been no h
-  double cross[kLanes] = {};    // <delta before the round, delta had there been no h>
+struct Combination::Sums : CombinationSums {
   double mean[kLanes] = {};     // |hbar|^2
   double average[kLanes] = {};  // |mean of delta|^2
 };
@@ -57,12 +67,13 @@ Combination::Walk::Walk(const Combination& combination, const Block& block, In x
   if (!c_.on_) return;
   const int d = c_.y_.rows;
   Scratch& scratch = block.scratch();
-  g_ = scratch.rows(d), own_ = scratch.rows(d), correction_ = scratch.rows(d);
-  alpha_ = scratch.rows(1), before_ = scratch.rows(d);
+  g_ = scratch.rows(d), before_ = scratch.rows(d), alpha_ = scratch.rows(1);
   subtract(x, block.agents[c_.y_], before_);
+  fill(alpha_, 0);
+  if (block.batch.steps == 1) return;  // the only step's g and h are the sums
+  own_ = scratch.rows(d), correction_ = scratch.rows(d);
   fill(own_, 0);
   fill(correction_, 0);
-  fill(alpha_, 0);
 }
 
 void Combination::Walk::step(int k, In h) {
@@ -71,9 +82,13 @@ void Combination::Walk::step(int k, In h) {
   const In alpha = block_.step_sizes(k);
   direction(block_, k, y, g_);
   descend(y, alpha, g_);
+  add_scaled(alpha_, 1, alpha);
+  if (block_.batch.steps == 1) {
+    h_ = h;
+    return;
+  }
   descend(own_, alpha, g_);
   descend(correction_, alpha, h);
-  add_scaled(alpha_, 1, alpha);
 }
 
 void Combination::Walk::end(In x) {
@@ -81,67 +96,43 @@ void Combination::Walk::end(In x) {
   Sums sums;
   c_.take_in(*this, x, sums);
   c_.weigh(block_.agents, alpha_, sums);
-  const In y = block_.agents[c_.y_];
-  const Out z = block_.agents[c_.z_];
-  const double* w = c_.share(block_.agents).p;
-  for (int r = 0; r < z.rows; ++r)  // an x that is not finite has w = 0
-    for (int l = 0; l < z.lanes; ++l)
-      z.row(r)[l] = w[l] > 0 ? y.row(r)[l] + w[l] * (x.at(r, l) - y.row(r)[l]) : y.row(r)[l];
+  const Agents agents = block_.agents;
+  combine_rows(x, agents[c_.y_], c_.share(agents).p, agents[c_.z_]);
 }
 
 void Combination::take_in(const Walk& walk, In x, Sums& sums) const {
   const Agents agents = walk.block_.agents;
-  const Out own = walk.own_, correction = walk.correction_, alpha = walk.alpha_;
-  const Out y = agents[y_], e = agents[e_], h = agents[h_], hbar = agents[hbar_],
-            average = agents[average_];
+  const Out y = agents[y_], h = agents[h_], alpha = walk.alpha_;
+  const bool one_step = walk.block_.batch.steps == 1;
   const double* count = agents[numbers_].row(kCount);
-  double scale[kLanes], share[kLanes];
+  alignas(64) double scale[kLanes], moved[kLanes], share[kLanes];
   for (int l = 0; l < y.lanes; ++l) {
-    scale[l] = alpha.p[l] > 0 ? -1 / alpha.p[l] : 0;
+    scale[l] = one_step ? 1 : alpha.p[l] > 0 ? -1 / alpha.p[l] : 0;
+    moved[l] = one_step ? -alpha.p[l] : 1;
     share[l] = newest_share(count[l] + 1);
   }
-  for (int r = 0; r < y.rows; ++r)
-    for (int l = 0; l < y.lanes; ++l) {
-      const double moved = correction.row(r)[l], g_now = scale[l] * own.row(r)[l],
-                   h_now = scale[l] * moved, de = g_now - e.row(r)[l], dh = h_now - h.row(r)[l],
-                   delta = x.row(r)[l] - y.row(r)[l];
-      e.row(r)[l] = g_now;
-      h.row(r)[l] = h_now;
-      sums.ee[l] += de * de / 2;
-      sums.eh[l] += de * dh / 2;
-      sums.hh[l] += dh * dh / 2;
-      sums.uphill[l] += walk.before_.row(r)[l] * g_now;
-      sums.square[l] += delta * delta;
-      sums.carried[l] += (delta - moved) * (delta - moved);
-      sums.cross[l] += walk.before_.row(r)[l] * (delta - moved);
-    }
-  for (int r = 0; r < hbar.rows; ++r)
-    for (int l = 0; l < y.lanes; ++l) {
-      double& mean = hbar.row(r)[l];
-      mean += share[l] * (h.row(r)[l] - mean);
-      sums.mean[l] += mean * mean;
-    }
-  for (int r = 0; r < average.rows; ++r)
-    for (int l = 0; l < y.lanes; ++l) {
-      double& mean = average.row(r)[l];
-      mean += share[l] * (x.row(r)[l] - y.row(r)[l] - mean);
-      sums.average[l] += mean * mean;
-    }
+  combination_rows({x, y, walk.before_, one_step ? walk.g_ : walk.own_,
+                    one_step ? walk.h_ : In(walk.correction_), agents[e_], h},
+                   scale, moved, sums);
+  if (hbar_.rows > 0) mean_rows(h, {}, share, agents[hbar_], sums.mean);
+  if (averaged_) mean_rows(x, y, share, agents[average_], sums.average);
 }
 
 void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
   const Out m = agents[numbers_];
   const double d = y_.rows;
+  Weights weights;
   for (int l = 0; l < agents.lanes.count; ++l) {
     const auto number = [&](Row row) -> double& { return m.row(row)[l]; };
     const double t = number(kCount) += 1, before = number(kSquare), now = sums.square[l];
     number(kSquare) = now;
     number(kShare) = 0;
     if (t < 2) continue;
+    weights.at(t);
     const auto take = [&](Row row, double share, double x) {
       number(row) += share * (x - number(row));
     };
-    const double older = newest_share(t - 1), newest = newest_share(t), hh_now = sums.hh[l];
+    const double older = weights.older, newest = weights.newest, hh_now = sums.hh[l];
     take(kEE, older, sums.ee[l]);
     take(kEH, older, sums.eh[l]);
     take(kHH, older, hh_now);
@@ -161,10 +152,10 @@ void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
     take(kSquareMean, newest, now);
     take(kLost, newest, 1 - rho);
     double bias = averaged_ ? bias_of_average(agents, l, before, noise_before, sums) : 0;
-    if (!(hh > 0) || !std::isfinite(now)) continue;
+    if (!(hh > 0) || !(eh < 0) || !std::isfinite(now)) continue;
 
-    const double chance_of_means = squared_shares(t - 1),
-                 relaxed = number(kLost) / 2 / squared_shares(t);  // times that the means span
+    const double chance_of_means = weights.chance_older,
+                 relaxed = number(kLost) / 2 / weights.chance;  // times that the means span
     if (!averaged_)
       bias = excess(stein(d * (1 + relaxed)) * number(kNoiseMean), number(kSquareMean));
     const std::int64_t again =

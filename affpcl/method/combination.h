@@ -51,8 +51,9 @@ class Combination {
     friend class Combination;
     const Combination& c_;
     const Block& block_;
-    Out g_, before_;                // before_: delta as the round found it
-    Out own_, correction_, alpha_;  // sums of -alpha g(y), -alpha h and alpha
+    Out g_, before_, alpha_;  // before_: delta as the round found it; alpha_: the sum of alpha
+    In h_;                    // of a round of one step
+    Out own_, correction_;    // of more steps: sums of -alpha g(y) and -alpha h
   };
 
   In solution(Agents agents) const { return agents[z_]; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/method/guard_rows.h"
+
 namespace affpcl {
 namespace {
 
@@ -28,22 +30,21 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   sum_ = sum.add("guard", 2);
 }
 
-void Guard::evidence(std::int64_t steps, Agents agents, double* square, double* variance) const {
-  const Out hbar = agents[hbar_];
-  std::fill_n(square, hbar.lanes, 0.0);
-  std::fill_n(variance, hbar.lanes, 0.0);
+void Guard::evidence(std::int64_t steps, Agents agents, double* variance) const {
+  const int lanes = agents[means_].lanes;
+  std::fill_n(variance, lanes, 0.0);
   if (steps < 2) return;
   const double q = squared_shares(static_cast<double>(steps));
-  const double* hh = agents[means_].row(kHH);
-  for (int r = 0; r < hbar.rows; ++r)
-    for (int l = 0; l < hbar.lanes; ++l) square[l] += hbar.row(r)[l] * hbar.row(r)[l];
-  for (int l = 0; l < hbar.lanes; ++l) variance[l] = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
+  const double *hh = agents[means_].row(kHH), *square = agents[means_].row(kSquare);
+  for (int l = 0; l < lanes; ++l) variance[l] = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
 }
 
 void Guard::contribute(const Block& block, Message message) const {
   if (!debias_) return;
   const Out numbers = block.scratch().rows(2);
-  evidence(block.round.first, block.agents, numbers.row(0), numbers.row(1));
+  const double* square = block.agents[means_].row(kSquare);
+  evidence(block.round.first, block.agents, numbers.row(1));
+  for (int l = 0; l < numbers.lanes; ++l) numbers.row(0)[l] = block.round.first < 2 ? 0 : square[l];
   message.add(sum_, numbers);
 }
 
@@ -59,10 +60,10 @@ void Guard::apply(const Block& block, int k, In g, Out h) const {
   const int lanes = h.lanes;
   const Out hbar = agents[hbar_], m = agents[means_];
   double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias);
-  double square[kLanes], variance[kLanes];
   std::fill_n(s, lanes, 0.0);
   if (debias_) {
-    evidence(step, agents, square, variance);
+    double variance[kLanes];
+    evidence(step, agents, variance);
     const double B2 = block.centre[pool_].p[0];
     if (B2 > 0)
       for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
@@ -71,23 +72,14 @@ void Guard::apply(const Block& block, int k, In g, Out h) const {
   for (int l = 0; l < lanes; ++l)  // as if one step more had said c = 1
     c[l] = hh[l] > 0 ? std::clamp((hh[l] - t * gh[l]) / ((t + 1) * hh[l]), 0.0, 1.0) : 1;
 
-  double now_gh[kLanes] = {}, now_hh[kLanes] = {};
+  GuardSums now;
   const double share = newest_share(t + 1);
-  for (int r = 0; r < h.rows; ++r) {
-    double *H = h.row(r), *mean = hbar.row(r);
-    const double* G = g.row(r);
-    for (int l = 0; l < lanes; ++l) {
-      const double x = H[l];
-      now_gh[l] += G[l] * x;
-      now_hh[l] += x * x;
-      H[l] = c[l] * (x - s[l] * mean[l]);
-      mean[l] += share * (x - mean[l]);
-    }
-  }
+  guard_rows(g, h, hbar, c, s, share, now);
   for (int l = 0; l < lanes; ++l) {
-    gh[l] += share * (now_gh[l] - gh[l]);
-    hh[l] += share * (now_hh[l] - hh[l]);
+    gh[l] += share * (now.gh[l] - gh[l]);
+    hh[l] += share * (now.hh[l] - hh[l]);
   }
+  std::copy_n(now.square, lanes, m.row(kSquare));
 }
 
 std::vector<Tally> Guard::tallies() const {

@@ -41,17 +41,17 @@ class Guard {
   static void conclude(std::span<const double> tallies, std::span<double> columns);
 
  private:
-  enum Row { kGH, kHH, kWeight, kDebias, kRows };
+  enum Row { kGH, kHH, kSquare, kWeight, kDebias, kRows };  // kSquare: |hbar|^2
   bool on() const { return mode_ != Mode::kNone; }
-  // |hbar|^2 and the variance of hbar after so many steps, lane by lane.
-  void evidence(std::int64_t steps, Agents agents, double* square, double* variance) const;
+  // The variance of hbar after so many steps, lane by lane.
+  void evidence(std::int64_t steps, Agents agents, double* variance) const;
 
   Mode mode_;
   // Mode full. Not on rows that are drawn again: there the mean of h is not 0 by chance.
   bool debias_ = false;
   double tolerance_ = 1;  // 1 + 3.2 sqrt(2/(n d))
   Field hbar_;            // agent: the mean of h
-  Field means_;           // agent: the means of <g, h> and <h, h>; c and s as they were last
+  Field means_;           // agent: the means of <g, h> and <h, h>, |hbar|^2; the last c and s
   Field pool_;            // centre: B^2
   Field sum_;             // sum: |hbar|^2, v
 };
