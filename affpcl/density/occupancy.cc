@@ -45,12 +45,12 @@ void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message me
   const Occupancy& laws = *occupancy(block.problem());
   const Out index = block.scratch().rows(1);
   laws.cell(agents.lanes, s, index);
-  for (int l = 0; l < agents.lanes.count; ++l) {
+  each_lane(message.present(), [&](int l) {
     const int c = static_cast<int>(index.p[l]);
-    double* M = message.at(M_) + static_cast<std::ptrdiff_t>(c) * M_.d;
-    for (int r = 0; r < M_.d; ++r) M[r] += g.row(r)[l];
-    message.at(hits_)[c] += 1;
-  }
+    double* M = message.at(M_, l) + static_cast<std::ptrdiff_t>(c) * M_.d;
+    for (int r = 0; r < M_.d; ++r) M[r] += g.at(r, l);
+    message.at(hits_, l)[c] += 1;
+  });
   if (visits_.rows == 0) return;
   laws.visit(agents.lanes, s, index);
   for (int l = 0; l < agents.lanes.count; ++l)
@@ -61,12 +61,12 @@ void OccupancyRatio::end(const Block& block, In x, Message message) const {
   const Agents agents = block.agents;
   Out visits = agents[visits_];
   if (shrink_) {
-    kernels::add_lane_sums(visits, agents.lanes.count, 1, message.at(sum_f_));
+    message.add(Field{sum_f_.at, f_.rows}, visits);
     visits = block.scratch().rows(visits_.rows);
     shrink(block, visits);
   }
   occupancy(block.problem())->law(agents.lanes, x, visits, block.scratch(), agents[q_]);
-  kernels::add_lane_sums(agents[q_], agents.lanes.count, 1, message.at(sum_q_));
+  message.add(Field{sum_q_.at, q_.rows}, agents[q_]);
 }
 
 // The agent's visits, or in the first round what it has: there is no mean yet.
@@ -99,8 +99,11 @@ void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
   std::copy_n(mean[sum_q_], q_.rows, centre.mutate(mix_).data());
   const std::span<double> met = centre.mutate(met_);
   std::size_t count = 0;
-  for (int c = 0; c < q_.rows; ++c)
-    if (mean[hits_][c] > 0) met[++count] = c;
+  for (int c = 0; c < q_.rows; ++c) {
+    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * M_.d;
+    if (mean[hits_][c] > 0 || std::any_of(M, M + M_.d, [](double x) { return x != 0; }))
+      met[++count] = c;  // of a compressed sum M may come without its sample
+  }
   met[0] = static_cast<double>(count);
 }
 

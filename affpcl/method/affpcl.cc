@@ -78,6 +78,10 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
 }
 
 void AffPcl::refuse_average(const Setup& setup) const {
+  if (setup.partial)
+    throw BadInput(
+        "central = \"average\" needs all agents in every round: the average of all x^i is no sum "
+        "over those present");
   if (setup.period != 1 || !setup.step.common())
     throw BadInput(
         "central = \"average\" needs period = 1 and the same step size for all agents: only then "
@@ -176,7 +180,7 @@ void AffPcl::centre(const Round& round, Mean mean, Centre centre) const {
   path_.centre(mean, centre);
   objective_.centre(mean, centre);
   correction_.centre(round, mean, centre);
-  guard_.centre(mean, centre);
+  guard_.centre(round, mean, centre);
 }
 
 void AffPcl::update(const Block& block, Mean mean) const {
@@ -188,11 +192,18 @@ void AffPcl::update(const Block& block, Mean mean) const {
   for (int k = 0; k < block.batch.steps; ++k) {
     direction(block, k, x, g);                               // g^i(x^i)
     drift_.follow(block, rg, correction_.own(block, k), h);  // h = rg^i - g^{c->i}
-    guard_.apply(block, k, g, h);
+    guard_.apply(block, g, h);
     descend(x, block.step_sizes(k), g, h);
     combination.step(k, h);
   }
   combination.end(x);
+}
+
+std::vector<std::string_view> AffPcl::uncompressed() const {
+  std::vector<std::string_view> all = objective_.uncompressed();
+  for (const std::string_view part : correction_.ratio().uncompressed()) all.push_back(part);
+  all.push_back("guard");
+  return all;
 }
 
 // The tallies of the drift monitor, then those of the guard and of the combination.

@@ -23,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affpcl/method/central_objective.h"
@@ -75,6 +76,7 @@ class AffPcl final : public Method {
   void report(Agents agents, Out rows) const override;
   std::vector<std::string> columns() const override;
   void conclude(std::span<const double> tallies, std::span<double> columns) const override;
+  std::vector<std::string_view> uncompressed() const override;
   Traffic published_traffic() const override { return published_; }
 
  private:
