@@ -35,7 +35,7 @@ class OccupancyRatio final : public Ratio {
   void correct(const Block& block, Mean mean, Out rg) const override;
   void own(const Block& block, In s, Out rho) const override;
   bool learns() const override { return true; }  // the mixture, at least
-  std::vector<std::string_view> uncompressed() const override { return {"q", "hits"}; }
+  std::vector<std::string_view> uncompressed() const override { return {"q", "hits", "visits"}; }
 
  private:
   const Occupancy* occupancy(const Problem& problem) const {

@@ -1,7 +1,10 @@
 #include "affpcl/problem/estimation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
@@ -30,6 +33,35 @@ double mean_product(int r, int q, int dim, In m, int lane) {
   if (r <= dim && q <= dim) return v2 + 1;
   if (r > dim && q > dim) return v2 * v2 / 2 + 2 * v2 + 1;
   return v * (v2 + 2) / kRoot;
+}
+
+// E of 1, s or (s^2 - 1) / sqrt 2 (orders 0 to 2) twice, of s ~ N(m, 1), times what the coordinate
+// adds to |h|^2 where it is weighted. Five Gauss-Hermite points are exact to degree nine.
+double coordinate_moment(double m, int u, int v, bool weighted) {
+  const double root = std::sqrt(10.0), near = std::sqrt(5 - root), far = std::sqrt(5 + root),
+               inner = (7 + 2 * root) / 60, outer = (7 - 2 * root) / 60;
+  const double node[] = {0, near, -near, far, -far},
+               weight[] = {8.0 / 15, inner, inner, outer, outer};
+  double sum = 0;
+  for (int k = 0; k < 5; ++k) {
+    const double x = m + node[k], h[] = {1, x, (x * x - 1) / kRoot};
+    sum += weight[k] * h[u] * h[v] * (weighted ? h[1] * h[1] + h[2] * h[2] : 1);
+  }
+  return sum;
+}
+
+// E |h|^2 h_r h_q of N(m, I).
+double weighted_product(int r, int q, int dim, const double* m) {
+  const auto order = [&](int f, int c) { return f == 0 || (f - 1) % dim != c ? 0 : 1 + (f > dim); };
+  double sum = 0;
+  for (int a = -1; a < dim; ++a) {  // |h|^2 = 1 + what every coordinate adds
+    double product = 1;
+    for (int c = 0; c < dim; ++c)
+      if (c == a || order(r, c) > 0 || order(q, c) > 0)
+        product *= coordinate_moment(m[c], order(r, c), order(q, c), c == a);
+    sum += product;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -156,6 +188,17 @@ void Estimation::second_moments(Lanes lanes, In theta, Out to) const {
     for (int q = 0; q < k(); ++q)
       for (int l = 0; l < lanes.count; ++l)
         to.row(r)[l] += mean_product(r, q, config_.dim, m, l) * theta.at(q, l);
+}
+
+double Estimation::G_Phi() const {
+  double largest = 0;
+  Matrix M(static_cast<std::size_t>(k()), static_cast<std::size_t>(k()));
+  for (std::int64_t e = 0; e < laws_.environments(); ++e) {
+    for (int r = 0; r < k(); ++r)
+      for (int q = 0; q < k(); ++q) M(r, q) = weighted_product(r, q, config_.dim, laws_.mean(e));
+    largest = std::max(largest, symmetric_eigenvalues(M).back());
+  }
+  return std::sqrt(largest);
 }
 
 void Estimation::mean_apply(Lanes, In x, Out Ax) const { copy(x, Ax); }

@@ -33,7 +33,7 @@ class Estimation final : public Problem,
     double delta_obj = 0.3;  // knob: theta^i = theta_base + delta_obj u_i, |theta_base| = 1
     double spread = 2.0;
     double noise = 0.0;  // sd of a response's own error e
-    Functionals functionals = Functionals::kMoments;
+    Functionals functionals = Functionals::kMean;
     std::int64_t environments = 0;  // distinct designs, dealt out in turn; 0: one per agent
     bool first_central = true;      // the first design has mean 0, the first agent theta_base
   };
@@ -60,6 +60,8 @@ class Estimation final : public Problem,
   void mean_Phi(Lanes lanes, In theta, Out bhat) const override;
   void mean_coe(Lanes lanes, In theta, Out g) const override;
   double G_A() const override { return 1; }
+  // sup|h h'| is infinite: the mean-square bound max_i |E (hh')^2|^(1/2).
+  double G_Phi() const override;
 
   In design(Lanes lanes) const { return laws_.mean(lanes); }  // m_i
 

@@ -12,6 +12,7 @@ namespace affpcl {
 namespace {
 
 constexpr Lanes kAll{0, 3};
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Estimation::Config config(Estimation::Functionals functionals) {
   return {.agents = 3,
@@ -92,6 +93,23 @@ TEST(Estimation, MeansAreIntegrals) {
       for (int r = 0; r < d; ++r) EXPECT_NEAR(x.at(r, l), mean_b(r, l), 1e-12);
     }
   }
+}
+
+TEST(Estimation, StepRulesHaveTheirBounds) {
+  const Estimation p(config(Estimation::Functionals::kMoments), 2, 0);
+  const int k = p.shape().k;
+  Matrix M[3] = {Matrix(at(k), at(k)), Matrix(at(k), at(k)), Matrix(at(k), at(k))};
+  quadrature(p, [&](double w, In s) {  // of degree eight
+    for (int l = 0; l < 3; ++l) {
+      const double s1 = s.row(0)[l], s2 = s.row(1)[l], root = std::sqrt(2.0);
+      const Vector h = {1, s1, s2, (s1 * s1 - 1) / root, (s2 * s2 - 1) / root};
+      M[l] += w * squared_norm(h) * outer(h, h);
+    }
+  });
+  double largest = 0;
+  for (const Matrix& m : M) largest = std::max(largest, symmetric_eigenvalues(m).back());
+  EXPECT_NEAR(p.G_Phi(), std::sqrt(largest), 1e-10);
+  EXPECT_EQ(p.G_A(), 1);
 }
 
 // Sampling noise is pooled, a response's own error is not: with exact ratios agents that differ
