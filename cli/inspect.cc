@@ -84,7 +84,7 @@ std::string likelihood(const Model& m, double log_likelihood, std::size_t parame
   if (parameters == 0) return text;
   const auto k = static_cast<double>(parameters);
   return text + fmt::format(", AIC {:.2f}, BIC {:.2f} ({} parameters)", 2 * k - 2 * log_likelihood,
-                            k * std::log(static_cast<double>(m.rows)) - 2 * log_likelihood,
+                            k * std::log(static_cast<double>(m.centre_rows)) - 2 * log_likelihood,
                             parameters);
 }
 
@@ -127,9 +127,14 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                  double level) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
-  fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
-             m.agents.size(), m.rows, names.size() - 1);
-  fmt::print("made by affpcl {}: {}\n", m.version, m.command);
+  fmt::print("{} of '{}': {} agent{}, {} rows, {} columns{}\n", e.task(), e.predicted(),
+             m.agents.empty() ? m.centre_agents : m.agents.size(), m.agents.size() == 1 ? "" : "s", m.rows,
+             names.size() - 1,
+             m.agents.empty() ? "; the centre alone, without the agents' own models"
+             : m.joined ? fmt::format("; joined to a centre of {} agents and {} rows", m.centre_agents,
+                                      m.centre_rows)
+                        : std::string());
+  fmt::print("made by affpcl {}{}{}\n", m.version, m.command.empty() ? "" : ": ", m.command);
   const AgentModel* const own =
       only == nullptr ? nullptr : &shown.agents[static_cast<std::size_t>(only - m.agents.data())];
   if (e.generalised()) print_family(m);
@@ -184,7 +189,7 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                           : "per unit of their columns (--standardised: per standard deviation)",
              scale);
   print_effects(m, names);
-  if (only != nullptr) return;
+  if (only != nullptr || m.agents.empty()) return;
   // How far an agent is from the centre: standard deviations of its predictions over average rows.
   width = 5;
   for (const AgentModel& a : m.agents) width = std::clamp(a.name.size(), width, std::size_t{32});

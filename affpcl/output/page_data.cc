@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -28,7 +29,7 @@ using Numbers = std::vector<double>;
 // Six digits are enough to look at.
 void round_numbers(Json& j) {
   if (j.is_number() && !j.is_integer() && std::isfinite(j.get<double>()))
-    j = std::stod(fmt::format("{:.6g}", j.get<double>()));
+    j = std::strtod(fmt::format("{:.6g}", j.get<double>()).c_str(), nullptr);
   if (j.is_array())
     for (Json& one : j.elements()) round_numbers(one);
   if (j.is_object())

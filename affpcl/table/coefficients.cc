@@ -104,7 +104,7 @@ double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
   const std::size_t d = channel.centre.x.size();
   if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
   const bool varies = channel.D[j * d + j] > 0;
-  const auto count = static_cast<double>(varies ? m.agents.size() : m.rows);
+  const auto count = static_cast<double>(varies ? m.centre_agents : m.centre_rows);
   return std::max(1.0, count - (varies ? 1 : static_cast<double>(d)));
 }
 
