@@ -228,8 +228,9 @@ class Folder:
                              **{f"mse_{part}": m["mse"][part] for part in ("mean", "lo", "hi", "median")},
                              **{f"vs_independent_{part}": vs.get(part) for part in ("mean", "lo", "hi")},
                              "central_x": m["central"]["x"], "central_theta": m["central"]["theta"],
-                             "replicates": s["replicates"], "used": s["used"], "sent": m["comm"]["up"], "seconds": m["seconds"]})
-        whole = {*self.keys, "method", "kind", "replicates", "used", "sent"}
+                             "replicates": s["replicates"], "used": s["used"], "up": float(m["comm"]["up"]),
+                             "down": float(m["comm"]["down"]), "seconds": m["seconds"]})
+        whole = {*self.keys, "method", "kind", "replicates", "used"}
         nan = float("nan")
         return {name: [r[name] if name in whole or r[name] is not None else nan for r in rows] for name in (rows[0] if rows else {})}
 
@@ -272,7 +273,7 @@ def values_of(name: str, column: Sequence[str]) -> list[Any]:
 
 
 def load_result(path: str | os.PathLike[str]) -> Result:
-    """A result folder that `affpcl run` or `reproduce` wrote with --out, or Result.save.
+    """A result folder that `affpcl run` or `reproduce` wrote with --out, or Result.save; its summary lacks `sent`.
 
     >>> import affpcl, tempfile
     >>> spec = {"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10}, "method": [{"kind": "fedavg"}]}

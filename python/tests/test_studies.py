@@ -61,6 +61,9 @@ def test_a_result_folder_is_the_result(result, tmp_path):
     assert again.methods == result.methods and again.swept == result.swept and again.kinds == result.kinds
     for ours, theirs in ((again.summary, result.summary), (again.curves, result.curves), (again.agents, result.agents)):
         for name, values in theirs.items():
+            if name == "sent":  # the width of a message, which the folder does not hold
+                assert name not in ours
+                continue
             if values.dtype.kind == "f":
                 assert np.array_equal(np.asarray(ours[name], float), values, equal_nan=True), name
             else:
