@@ -53,6 +53,21 @@ constexpr Named kScores[] = {
     {"lambda_objective", "monotonicity of the central objective", &Affinity::lambda_objective},
 };
 
+// What is printed of each agent, where it is known of any.
+struct Column {
+  const char* name;
+  const char* doc;
+  Score AgentAffinity::*score;
+};
+constexpr Column kColumns[] = {
+    {"delta_cen", "distance of its environment and objective to the centre", &AgentAffinity::delta_cen},
+    {"lambda", "monotonicity of its system", &AgentAffinity::lambda},
+    {"nu", "its stochastic condition number", &AgentAffinity::nu},
+    {"predicted V",
+     "noise of AffPCL's step over that of learning alone, at the solution (below 1 collaboration helps)",
+     &AgentAffinity::prediction},
+};
+
 // Per agent what a run measured, if one was asked for: vs_independent of the first method of kind
 // affpcl.
 std::vector<Estimate> measured(const Study& study, std::size_t setting,
@@ -110,22 +125,30 @@ void print_text(const Setting& setting, const Affinity& a, const std::vector<Est
     fmt::print("  {:<17} {:<16} {}{}\n", s.key, text(score), s.doc,
                score.why.empty() ? "" : ": none, " + score.why);
   }
-  fmt::print("  agent  {:<15} {:>9}  {:<15} {:<16}{}\n", "delta_cen", "lambda", "nu", "predicted V",
-             gains.empty() ? "" : " measured");
+  const auto known = [&](Score AgentAffinity::*score) {
+    return std::any_of(a.agents.begin(), a.agents.end(),
+                       [&](const AgentAffinity& one) { return (one.*score).why.empty(); });
+  };
+  std::vector<Column> columns;
+  for (const Column& c : kColumns)
+    if (known(c.score)) columns.push_back(c);
+  fmt::print("  agent");
+  for (const Column& c : columns) fmt::print("  {:<15}", c.name);
+  fmt::print("{}\n", gains.empty() ? "" : " measured");
   for (std::size_t i = 0; i < a.agents.size(); ++i) {
     if (a.agents.size() > 40 && i == 20)
       fmt::print("  … ({} agents; all of them with --json or --out)\n", a.agents.size());
     if (a.agents.size() > 40 && i >= 20 && i + 5 < a.agents.size()) continue;
     const AgentAffinity& one = a.agents[i];
-    fmt::print("  {:>5}  {:<15} {:>9}  {:<15} {:<16}", i, text(one.delta_cen), text(one.lambda),
-               text(one.nu), text(one.prediction));
+    fmt::print("  {:>5}", i);
+    for (const Column& c : columns) fmt::print("  {:<15}", text(one.*c.score));
     if (i < gains.size())
       fmt::print(" {:.3f} [{:.3f}, {:.3f}]", gains[i].mean, gains[i].lo, gains[i].hi);
     fmt::print("\n");
   }
-  fmt::print(
-      "  V is the noise of AffPCL's step over that of learning alone, at the solution; below 1 "
-      "collaboration helps\n");
+  std::string legend;
+  for (const Column& c : columns) legend += fmt::format("; {}: {}", c.name, c.doc);
+  fmt::print("  ±: standard error{}\n", legend);
 }
 
 struct AffinityVerb : CommonOptions {
@@ -164,6 +187,7 @@ int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_
   options.stop = &interruption();
   if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+  if (o.report) refuse_report_without(o.out);
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const InputScope inputs(&interruption());
   FrameOptions frame = o.table.options(options.seed);
@@ -182,11 +206,13 @@ int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_
     if (!result.distance.empty()) folder->add("matrix.csv", pilot_matrix_csv(result));
     folder->commit();
   }
+  const std::string page = o.report ? write_report(o.out) : "";
   if (o.json) {
     std::fputs(summary.c_str(), stdout);
   } else if (!o.quiet) {
     print_pilot(result);
     if (folder) fmt::print("all agents in {}\n", o.out);
+    if (o.report) fmt::print("page in {}\n", page);
   }
   return kOk;
 }
@@ -225,7 +251,7 @@ Verb affinity_verb(const std::string& command_line) {
       .doc = "before training: how alike the agents are, and what each should gain",
       .examples =
           "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
-          "  affpcl affinity examples/shops.csv --target sales --agent shop\n"
+          "  affpcl affinity examples/shops.csv --target sales --agent shop --out alike --report\n"
           "  affpcl affinity my.csv --centre centre.json",
       .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
   verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
@@ -243,6 +269,7 @@ Verb affinity_verb(const std::string& command_line) {
       fmt::format("share of every agent's rows to look at, at least {} of them (default: {}, with --centre "
                   "all)",
                   kFewestPilot, PilotOptions{}.share));
+  add_report(verb, o->report);
   verb.group = "";
   add_common(verb, *o, "file for a spec's scores as JSON; folder for those of data");
   return verb;

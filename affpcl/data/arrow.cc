@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/python.h"
 #include "affpcl/data/inputs.h"
 
 extern char** environ;  // POSIX
@@ -103,17 +104,6 @@ class Child {
   pid_t pid_ = 0;
   bool started_ = false;
 };
-
-std::vector<std::string> pythons() {
-  std::vector<std::string> all;
-  if (const char* named = std::getenv("AFFPCL_PYTHON"); named != nullptr && *named != '\0')
-    all.emplace_back(named);
-  if (const char* active = std::getenv("VIRTUAL_ENV"); active != nullptr && *active != '\0')
-    all.push_back(std::string(active) + "/bin/python");
-  all.emplace_back("python3");
-  all.emplace_back("/usr/bin/python3");
-  return all;
-}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 """What `affpcl fit`, `predict`, `affinity` and `report` do, in Python: files, or tables in memory."""
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import html
@@ -10,12 +11,12 @@ import os
 import pathlib
 import sys
 import tempfile
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Callable, Iterator, Sequence, Union
 
 import numpy as np
 
 from affpcl import _core
-from affpcl.frames import data_table, is_frame
+from affpcl.frames import columns_of, data_table, is_blank, is_frame, values_of
 from affpcl.tables import Table
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
@@ -185,6 +186,20 @@ def progress_of(progress: Progress) -> Callable[[float], None] | None:
     return show
 
 
+@contextlib.contextmanager
+def as_file(data: Any) -> Iterator[str]:
+    """A table in memory as a CSV file, for as long as it is needed."""
+    columns = columns_of(data)
+    values = [["" if is_blank(v) else str(v) for v in values_of(column).tolist()] for column in columns.values()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "table.csv"
+        with open(path, "w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(columns)
+            writer.writerows(zip(*values))
+        yield str(path)
+
+
 def centre_model(centre: Any) -> _core.Model:
     """The model of a centre: a path, a Model, or a Fit."""
     if isinstance(centre, Fit):
@@ -202,7 +217,7 @@ def fit(data: Any, *, centre: Any = None, progress: Progress = None, **options: 
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
     row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, estimate, method, method_values (instead of --set),
-    repeats, level (coverage of the gains' intervals), folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
+    repeats, level (coverage of the gains' intervals), folds (a column), test (rows to score models on: files or a table), channels, weights (a file or a table), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 
     >>> import affpcl
@@ -216,9 +231,17 @@ def fit(data: Any, *, centre: Any = None, progress: Progress = None, **options: 
     ['d']
     """
     show = progress_of(progress)
+    with contextlib.ExitStack() as files:
+        for name in ("weights", "test"):  # the engine reads them from files
+            if is_frame(options.get(name)):
+                options[name] = files.enter_context(as_file(options[name]))
+        if is_frame(data) and options.get("task") == "td":
+            data = files.enter_context(as_file(data))
+        return fitted(data, centre, options, show)
+
+
+def fitted(data: Any, centre: Any, options: dict[str, Any], show: Callable[[float], None] | None) -> Fit:
     if is_frame(data):
-        if options.get("task") == "td":
-            raise ValueError("task='td' reads a file, the log of all agents, and no table in memory")
         return Fit(_core.fit_table(data_table(data), with_centre(chosen_options(options, "fit"), centre), show))
     paths = path_list(data)
     log = take_log(options, paths) if options.get("task") == "td" else None

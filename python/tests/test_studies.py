@@ -55,6 +55,39 @@ def test_tables(result):
     assert result.curves.to_polars().shape == frame.shape
 
 
+def test_a_result_folder_is_the_result(result, tmp_path):
+    result.save(tmp_path / "r")
+    again = affpcl.load_result(tmp_path / "r")
+    assert again.methods == result.methods and again.swept == result.swept and again.kinds == result.kinds
+    for ours, theirs in ((again.summary, result.summary), (again.curves, result.curves), (again.agents, result.agents)):
+        for name, values in theirs.items():
+            if name == "sent":  # the width of a message, which the folder does not hold
+                assert name not in ours
+                continue
+            if values.dtype.kind == "f":
+                assert np.array_equal(np.asarray(ours[name], float), values, equal_nan=True), name
+            else:
+                assert ours[name].tolist() == values.tolist(), name
+    assert again.seconds == result.seconds and again.to_dict()["headline"] == result.to_dict()["headline"]
+    with pytest.raises(ValueError, match="is not a result folder"):
+        affpcl.load_result(tmp_path)
+    affpcl.fit({"agent": ["a", "b"] * 10, "y": list(range(20))}, target="y").save(tmp_path / "fit")
+    with pytest.raises(ValueError, match="load_model"):
+        affpcl.load_result(tmp_path / "fit")
+
+
+def test_claims_come_with_the_folder(tmp_path):
+    paper = affpcl.reproduce("fig-specific", set={"run.replicates": 2, "run.steps": 20})
+    paper.save(tmp_path / "paper")
+    assert affpcl.load_result(tmp_path / "paper").name == "fig-specific"
+
+
+def test_a_notebook_shows_headline_chart_and_table(result):
+    shown = result._repr_html_()
+    assert result.to_dict()["headline"] in shown and "<table>" in shown
+    assert shown.count("<circle") == 2 and "delta_env = 0" in shown
+
+
 def test_threads_change_nothing(result):
     for threads in (1, 2):
         again = affpcl.run(SPEC, threads=threads)
