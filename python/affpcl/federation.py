@@ -49,6 +49,9 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
             continue
         if name == "score":  # true: the default
             continue
+        if name == "with":
+            words += [word for file in ([value] if isinstance(value, str) else value) for word in ("--with", str(file))]
+            continue
         words.append("--" + name.replace("_", "-"))
         if isinstance(value, (list, tuple)):
             words.append(",".join(quoted(str(v)) for v in value))
