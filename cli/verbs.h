@@ -52,6 +52,9 @@ inline constexpr char kDataDoc[] =
     "input";
 void add_table(Verb& verb, TableQuestions& options);
 
+// --centre of fit and affinity.
+void add_centre(Verb& verb, std::string& centre);
+
 // With --resume: whether `out` holds the whole result of this study, which is said. A result that was
 // interrupted may be replaced.
 bool finished_already(const Study& study, CommonOptions& o, const std::string& out);

@@ -120,6 +120,15 @@ def open_sites_one(files, out, name):
     return FederationSite(name, "fit", {"data": str(files / f"{name}.csv"), **OPTIONS}, str(out / name), job="trial")
 
 
+@pytest.mark.parametrize("content", [b"rows,of,mine\n1,2,3\n", b"\0", b"\xff" * 40, bytes(8) + b"more"])
+def test_a_file_that_is_no_journal_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "journal"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="journal"):
+        FederationCentre(SITES, {"key": "trial"}, str(path))
+    assert path.read_bytes() == content
+
+
 def test_a_killed_centre_goes_on_from_its_journal(files, tmp_path, pooled):
     journal = str(tmp_path / "journal")
     sites, centre = open_sites(files, tmp_path), FederationCentre(SITES, {"key": "trial"}, journal)
