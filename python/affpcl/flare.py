@@ -316,6 +316,8 @@ def recipe(job: Mapping[str, Any], centre: type[Centre] = Centre, again: bool = 
 def allow(kit: str | os.PathLike[str]) -> None:
     """Lets FLARE of this startup kit run the classes of affpcl: adds them to its local/resources.json."""
     local = pathlib.Path(kit) / "local"
+    if (pathlib.Path(kit) / "startup").exists() and not local.exists():
+        raise ValueError(f"{kit} is no startup kit of a server or site: it has no folder local")
     resources = local / "resources.json"
     found = resources if resources.exists() else local / "resources.json.default"
     if found.exists():
@@ -421,11 +423,13 @@ def end_all(mark: str) -> None:
     """Ends all processes of a job."""
     import psutil
 
+    patience = 1.0  # until what was asked to end is killed
     while processes := list(marked(mark)):
         for process in processes:
             with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(processes, timeout=5)
+                process.terminate() if patience else process.kill()
+        psutil.wait_procs(processes, timeout=patience or 5.0)
+        patience = 0.0
 
 
 def run(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -463,13 +467,27 @@ def run(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Reads a job, one line of JSON, and prints what run() yields."""
+    """Reads a job, one line of JSON, and prints what run() yields; or adds affpcl to a startup kit."""
     if sys.argv[1:2] == ["--worker"]:
         from affpcl import flare  # FLARE looks for the classes there, not in __main__
 
         flare.worker(json.loads(sys.stdin.read()), pathlib.Path(sys.argv[2]))
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if sys.argv[1:2] == ["--allow"] and len(sys.argv) == 3:
+        allow(sys.argv[2])
+        return 0
+    if len(sys.argv) > 1 or sys.stdin.isatty():
+        print("affpcl federate JOB.toml runs a job; python -m affpcl.flare --allow KIT lets a party's FLARE run affpcl",
+              file=sys.stderr)
+        return 2
+
+    def stop(*_: Any) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):  # the end is not interrupted
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(143)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     job = json.loads(sys.stdin.readline())
     failed = False
     for said in run(job):

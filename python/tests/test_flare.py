@@ -151,3 +151,12 @@ def test_captured_messages_hold_masked_numbers_only(folder, monkeypatch):
     assert len(single) > 1000 and len(captured) > len(plain)
     assert not single & numbers_in(captured)
     assert agents(*(out / s for s in SITES)) == agents(*(out / "plain" / s for s in SITES))
+
+
+def test_a_kit_is_allowed_once_and_keeps_its_own_classes(tmp_path):
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local" / "resources.json.default").write_text('{"format_version": 2, "class_allow_list": ["own."]}')
+    for _ in range(2):
+        subprocess.run([sys.executable, "-m", "affpcl.flare", "--allow", tmp_path], check=True, timeout=60)
+    kept = json.loads((tmp_path / "local" / "resources.json").read_text())
+    assert kept == {"format_version": 2, "class_allow_list": ["own.", *flare.CLASSES]}
