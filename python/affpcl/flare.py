@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -43,7 +44,13 @@ MARK = "AFFPCL_FEDERATION"  # in the environment of all processes of a job that 
 SETTINGS = "affpcl.toml"  # a site's own settings, in the folder `local` of its startup kit
 CLASSES = ["affpcl.flare", "nvflare.collab"]  # that a party's FLARE has to allow; no code travels with a job
 OWN = ("data", "may_leave", "with", "agent", "exclude", "sep", "decimal", "encoding", "na", "skip", "comment", "threads",
-       "out", "tasks", "unmasked")
+       "out", "tasks", "unmasked", "level_rows")
+# Options that a site takes from the job: none that names a file, or what the site shows of itself.
+ASKED = ("target", "agent", "features", "exclude", "missing", "categorical", "numeric", "levels", "level_rows", "sep", "decimal",
+         "encoding", "na", "skip", "comment", "task", "family", "row_weight", "trials", "offset", "offset_scale", "common",
+         "within", "crossed", "covariance", "estimate", "approximation", "plain", "score", "repeats", "level", "folds", "time",
+         "seed")
+LEVEL_ROWS = 10  # a site names no level with fewer of its rows
 PULSE = 20.0  # seconds until a site that has not answered is asked whether it is alive
 PATIENCE = 60.0  # seconds that the centre waits for a site that may come back
 LOGIN = 60.0  # seconds for logging in to FLARE's server
@@ -63,9 +70,26 @@ def job_key(job: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def on_one_machine(job: Mapping[str, Any]) -> bool:
+    """Whether this machine runs all parties. The job alone is not trusted with that: it comes from the server."""
+    return job.get("engine") in ("sim", "poc") and MARK in os.environ
+
+
+def check_asked(job: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """SiteRefused where the job asks for more than a site gives."""
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]{0,59}", str(job["name"])):
+        raise SiteRefused(f"the job's name '{job['name']}' is not of letters, digits, - and _")
+    for option in job["fit"]:
+        if option not in ASKED:
+            raise SiteRefused(f"the job has the option '{option}', which a site does not take from others")
+    fewest = settings.get("level_rows", LEVEL_ROWS)
+    if job["fit"].get("level_rows", LEVEL_ROWS) < fewest:
+        raise SiteRefused(f"the job has level_rows = {job['fit']['level_rows']}, and this site names no level with fewer than {fewest} rows")
+
+
 def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """What the site itself says: from its own file, or from the job's where one machine runs all sites."""
-    if job.get("engine") in ("sim", "poc"):
+    if on_one_machine(job):
         return dict(job["site"][name])
     path = pathlib.Path(os.environ.get("AFFPCL_SITE") or pathlib.Path(folder) / SETTINGS)
     try:
@@ -92,11 +116,18 @@ def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, An
         raise SiteRefused(f"{path}: site.{name}.tasks does not have '{job['task']}'")
     if not job["secure"] and not settings.get("unmasked"):
         raise SiteRefused(f"the job has secure = false, which {path} does not allow (site.{name}.unmasked = true would)")
+    check_asked(job, settings)
     base = path.parent
     for key in {"data", "with"} & settings.keys():
         files = settings[key]
         settings[key] = [str(base / f) for f in ([files] if isinstance(files, str) else files)]
     return settings
+
+
+def only_server() -> None:
+    """Other sites can call what a site publishes, too."""
+    if collab.caller != "server":
+        raise SiteRefused(f"the site answers the server only, not '{collab.caller}'")
 
 
 class Site:
@@ -117,6 +148,7 @@ class Site:
     @collab.publish
     def answer(self, message: bytes) -> bytes:
         """The answer to the centre's message."""
+        only_server()
         with self._lock:
             if message == self._message:  # the centre asks again
                 return self._answer
@@ -135,6 +167,7 @@ class Site:
     @collab.publish
     def ready(self) -> bool:
         """Starts the site's process where it does not run."""
+        only_server()
         with self._lock:
             if self._process is None:
                 self._start()
@@ -154,22 +187,22 @@ class Site:
             settings = own_settings(name, job, collab.workspace.get_site_config_dir())
         except SiteRefused as error:
             raise self._refusal(str(error)) from None
-        if job.get("engine") in ("sim", "poc"):
+        if on_one_machine(job):
             out = pathlib.Path(job["out"]) / name
         else:
             here = pathlib.Path(settings.pop("out", None) or pathlib.Path(collab.workspace.get_root_dir()) / "affpcl")
             out = here / f"{job['name']}-{collab.fl_ctx.get_job_id()[:8]}"
             out.parent.mkdir(parents=True, exist_ok=True)
-        for name_of_own in ("tasks", "unmasked"):
+        for name_of_own in ("tasks", "unmasked", "level_rows"):
             settings.pop(name_of_own, None)
-        options = {**job["fit"], **settings, "report": job.get("report", False), "secure": job["secure"]}
+        options = {**job["fit"], **settings, "report": bool(job.get("report")), "secure": job["secure"]}
         self._process = FederationSite(name, job["task"], options, str(out), job=job_key(job))
         return self._process
 
     def _refusal(self, sentence: str) -> SiteRefused:
         """What the site says may name values of its rows: it leaves the site only where one machine runs all."""
         logging.getLogger("affpcl").error("%s: %s", self._name or collab.site_name, sentence)
-        if json.loads(self.job).get("engine") in ("sim", "poc"):
+        if on_one_machine(json.loads(self.job)):
             return SiteRefused(sentence)
         return SiteRefused("it cannot go on; its own log says why")
 
@@ -185,7 +218,7 @@ class Centre:
         """Sends messages until the job is done. What it found is in the folder `centre`."""
         job = json.loads(self.job)
         log = logging.getLogger("affpcl")
-        if job.get("engine") in ("sim", "poc"):
+        if on_one_machine(job):
             out, journal, status = pathlib.Path(job["out"]) / "centre", job["journal"], pathlib.Path(job["status"])
         else:
             out = pathlib.Path(collab.workspace.get_run_dir(collab.fl_ctx.get_job_id())) / "centre"

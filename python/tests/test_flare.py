@@ -130,6 +130,7 @@ def test_captured_messages_hold_masked_numbers_only(folder, monkeypatch):
     policy = work / "captured" / "local" / "resources.json"
     policy.write_text(policy.read_text().replace('"affpcl.flare"', '"affpcl.flare", "flare_capture."'))
     here = str(pathlib.Path(__file__).parent)
+    monkeypatch.setenv(flare.MARK, uuid.uuid4().hex)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
     flare.recipe(job, flare_capture.Capturing).execute(SimEnv(clients=SITES, workspace_root=str(work)))
     assert "done" in json.loads((out / "status.json").read_text())
@@ -160,3 +161,37 @@ def test_a_kit_is_allowed_once_and_keeps_its_own_classes(tmp_path):
         subprocess.run([sys.executable, "-m", "affpcl.flare", "--allow", tmp_path], check=True, timeout=60)
     kept = json.loads((tmp_path / "local" / "resources.json").read_text())
     assert kept == {"format_version": 2, "class_allow_list": ["own.", *flare.CLASSES]}
+
+
+JOB = {"name": "trial", "task": "fit", "engine": "production", "sites": SITES, "secure": True, "fit": {"target": "y"}}
+
+
+@pytest.mark.parametrize("own, more, says", [
+    ("", {}, "no section .site.north."),
+    ("[site.north]", {}, "site.north.data is missing"),
+    ("[site.north]\ndata = 'n.csv'\nfile = 'x'", {}, "site.north.file is not a known key"),
+    ("[site.north]\ndata = 'n.csv'", {"secure": False}, "unmasked = true would"),
+    ("[site.north]\ndata = 'n.csv'", {"task": "run"}, "tasks does not have 'run'"),
+    ("[site.north]\ndata = 'n.csv'", {"name": "../x"}, "not of letters"),
+    ("[site.north]\ndata = 'n.csv'", {"fit": {"with": "/srv/other.csv"}}, "the option 'with'"),
+    ("[site.north]\ndata = 'n.csv'", {"fit": {"unmasked": True}}, "the option 'unmasked'"),
+    ("[site.north]\ndata = 'n.csv'", {"fit": {"level_rows": 1}}, "names no level with fewer than 10 rows"),
+    ("[site.north]\ndata = 'n.csv'", {"engine": "poc", "site": {"north": {"data": ["/srv/other.csv"]}}, "secure": False}, "unmasked"),
+])
+def test_a_site_decides_by_its_own_settings(tmp_path, monkeypatch, own, more, says):
+    monkeypatch.delenv("AFFPCL_SITE", raising=False)
+    monkeypatch.delenv(flare.MARK, raising=False)
+    (tmp_path / "affpcl.toml").write_text(own)
+    with pytest.raises(flare.SiteRefused, match=says):
+        flare.own_settings("north", {**JOB, **more}, str(tmp_path))
+
+
+def test_files_of_a_site_are_relative_to_its_settings(tmp_path):
+    (tmp_path / "affpcl.toml").write_text("[site.north]\ndata = 'n.csv'\nlevel_rows = 5\n")
+    job = {**JOB, "fit": {"target": "y", "level_rows": 5}}
+    assert flare.own_settings("north", job, str(tmp_path))["data"] == [str(tmp_path / "n.csv")]
+
+
+def test_no_value_is_taken_for_an_option():
+    assert arguments({"target": "--unmasked", "exclude": ["a", "b,c"], "plain": True, "score": False, "within": None}) == [
+        "--target=--unmasked", '--exclude=a,"b,c"', "--plain", "--no-score"]
