@@ -25,7 +25,7 @@ namespace affpcl::cli {
 namespace {
 
 constexpr int kLook = 200;                            // milliseconds between looks for Ctrl-C
-constexpr auto kPatience = std::chrono::seconds(5);  // until a process that was asked to end is killed
+constexpr auto kPatience = std::chrono::seconds(15); // until a process that was asked to end is killed
 constexpr std::size_t kMostTail = 4096;
 
 std::array<OwnedFile, 2> make_pipe() {

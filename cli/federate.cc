@@ -52,20 +52,23 @@ class ShownOnly {
 
 std::string journal_of(const std::string& folder) { return (fs::path(folder) / "journal").string(); }
 
-void refuse_folder(const Options& o) {
-  const bool there = fs::exists(o.out) && !(fs::is_directory(o.out) && fs::is_empty(o.out));
-  const bool interrupted = there && fs::exists(journal_of(o.out));
+// In production the journal is at the server.
+void refuse_folder(const Options& o, bool production) {
+  const fs::path folder = o.out;
+  const bool there = fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
+  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log");
+  const bool interrupted = fs::exists(journal_of(o.out)) || (production && logged && !done);
   if (o.resume && !interrupted)
     throw BadInput(fmt::format("--resume: there is no interrupted job in {}", o.out));
   if (there && !o.force && !o.resume)
     throw BadInput(fmt::format("{} exists already{}; choose another --out, or replace it with --force",
                                o.out, interrupted ? "; --resume goes on with the interrupted job in it" : ""));
-  if (there && !interrupted && !fs::exists(fs::path(o.out) / "centre"))
+  if (there && !interrupted && !done && !logged)
     throw BadInput(fmt::format("{} exists and is not the result of a federation; --force replaces only such",
                                o.out));
   if (!o.resume) fs::remove(journal_of(o.out));
   std::error_code error;
-  fs::create_directories(o.out, error);
+  fs::create_directories(folder, error);
   if (error) throw BadInput(fmt::format("{} cannot be made: {}", o.out, error.message()));
 }
 
@@ -178,7 +181,7 @@ int federate(Options o) {
   if (o.out.empty())
     shown = std::make_unique<ShownOnly>();
   else
-    refuse_folder(o);
+    refuse_folder(o, job.engine == Engine::kProduction);
   const std::string out = shown ? shown->path() : o.out;
   interruption();
   std::unique_ptr<ProgressLine> line = std::make_unique<ProgressLine>(o.quiet || o.json);

@@ -45,15 +45,16 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     """Options of a task as the command line has them: {"row_weight": "w"} is --row-weight w."""
     words: list[str] = []
     for name, value in options.items():
-        if name in BESIDE or value is None or value is False:
+        if name in BESIDE or name == "score" or value is None or value is False or value == []:
             continue
-        if name == "score":  # true: the default
-            continue
-        words.append("--" + name.replace("_", "-"))
-        if isinstance(value, (list, tuple)):
-            words.append(",".join(quoted(str(v)) for v in value))
-        elif value is not True:
-            words.append(str(value))
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif name == "with":
+            words += [f"{option}={file}" for file in ([value] if isinstance(value, str) else value)]
+        else:  # one word, so that no value is taken for an option
+            text = ",".join(quoted(str(v)) for v in value) if isinstance(value, (list, tuple)) else str(value)
+            words.append(f"{option}={text}")
     if options.get("score") is False:
         words.append("--no-score")
     return words

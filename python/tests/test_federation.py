@@ -201,3 +201,20 @@ def test_a_site_refuses_sums_without_masks_unless_it_allows_them(files, tmp_path
         run(centre, sites)
     for site in sites.values():
         site.close()
+
+
+def test_a_lost_site_is_not_left_behind_after_a_resume_before_it_has_agreed(files, tmp_path):
+    """Sums with its numbers have been opened; the sums of the others would tell them apart."""
+    journal, job = str(tmp_path / "journal"), {"key": "trial", "min_sites": 3}
+    sites, centre = open_sites(files, tmp_path), FederationCentre(SITES, job, journal)
+    centre.lost("west")
+    assert centre.state == "running" and centre.sites == SITES[:3]  # it has sent nothing yet
+    centre = FederationCentre(SITES, job, journal)
+    assert centre.sites == SITES  # all start again
+    run(centre, sites, until=lambda c: c.rounds == 30)
+    centre = FederationCentre(SITES, job, journal)
+    assert centre.rounds == 30
+    centre.lost("west")
+    assert centre.state == "waiting"
+    for site in sites.values():
+        site.close()

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import signal
+import sys
 
 import pytest
 
@@ -236,3 +237,12 @@ def test_another_job_does_not_resume(long_job):
 def test_force_replaces_only_results_of_a_federation(federation):
     federation.write("result/mine.txt", "mine")
     federation.refuse("federate", "job.toml", "--out", "result", "--force", says=["not the result of a federation"])
+
+
+def test_a_missing_package_is_said_in_one_line(federation):
+    federation.write("job.toml", job_of(engine="sim"))
+    federation.write("bare", f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    (federation.folder / "bare").chmod(0o755)
+    done = federation.run("federate", "job.toml", env={**os.environ, "AFFPCL_PYTHON": str(federation.folder / "bare")})
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "pip install 'affpcl[flare]'" in done.stderr and 'engine = "local" needs neither' in done.stderr
