@@ -29,6 +29,9 @@ class GlmmSolver {
   bool bound_ = false;  // by the variational bound
 };
 
+// A frame's rows without those of a fold.
+GlmmRows glmm_rows(const Frame& frame, int without, Team& team);
+
 // The mean of a row's target, or the probabilities of its classes, over normal channels
 // (Likelihood::basis) with these variances.
 Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,

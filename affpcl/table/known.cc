@@ -16,6 +16,7 @@
 namespace affpcl {
 namespace {
 
+constexpr std::size_t kFewAgents = 6;  // of a centre (studies/join-later)
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
@@ -99,14 +100,25 @@ void refuse_centre(const Model& centre) {
 
 KnownColumns known_columns(const Model& centre) {
   const Encoding& e = centre.encoding;
-  if (e.generalised() && !e.numeric()) return {e, {0}, {1}, centre.within};
-  KnownColumns known{.encoding = e, .y_mean = {}, .y_sd = {}, .within = centre.within};
+  if (e.generalised() && !e.numeric()) return {e, {0}, {1}, centre.within, centre.centre_agents};
+  KnownColumns known{.encoding = e,
+                     .y_mean = {},
+                     .y_sd = {},
+                     .within = centre.within,
+                     .agents = centre.centre_agents};
   for (const ChannelModel& c : centre.channels) {
     const double sd = std::sqrt(c.centre.s2);
     known.y_mean.push_back(c.centre.x[0]);
     known.y_sd.push_back(sd > 0 && std::isfinite(sd) ? sd : 1);
   }
   return known;
+}
+
+std::string known_note(const KnownColumns& known) {
+  if (known.agents >= kFewAgents) return "";
+  return fmt::format("the centre was learnt from {} agents, which hardly shows how agents differ: intervals "
+                     "are too short",
+                     known.agents);
 }
 
 FrameOptions join_options(const FrameOptions& given, const Model& centre) {

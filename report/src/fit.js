@@ -12,6 +12,9 @@ const MEASURES = { mse: "Mean squared error", log_loss: "Log loss", td_error: "S
 // Coverage of the intervals of gains; results of older versions have 90 %.
 const level = (result) => `${number(100 * (result.score?.level ?? 0.9), 4)} %`;
 
+// Agents that joined a centre have its model of an unseen agent beside their own.
+const third = (result) => (result.joined ? "centre" : "pooled");
+
 const isStream = (result) => result.manifest.spec.solver === "stream";
 
 function fitTiles(result) {
@@ -20,11 +23,11 @@ function fitTiles(result) {
   if (score) {
     const loss = score[score.measure];
     const on = isStream(result) ? "predicted before learning" : "held-out rows";
-    list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `independent ${number(loss.alone)}, pooled ${number(loss.pooled)}`]);
-    if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `independent ${number(score.r2.alone, 3)}, pooled ${number(score.r2.pooled, 3)}`]);
-    if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `independent ${number(score.accuracy.alone, 3)}, pooled ${number(score.accuracy.pooled, 3)}`]);
-    if (score.auc) list.push([`AUC, ${on}`, number(score.auc.given, 3), `independent ${number(score.auc.alone, 3)}, pooled ${number(score.auc.pooled, 3)}`]);
-    if (score.brier) list.push([`Brier score, ${on}`, number(score.brier.given, 3), `independent ${number(score.brier.alone, 3)}, pooled ${number(score.brier.pooled, 3)}`]);
+    list.push([`${MEASURES[score.measure]}, ${on}`, number(loss.given), `independent ${number(loss.alone)}, ${third(result)} ${number(loss.pooled)}`]);
+    if (score.r2) list.push([`R², ${on}`, number(score.r2.given, 3), `independent ${number(score.r2.alone, 3)}, ${third(result)} ${number(score.r2.pooled, 3)}`]);
+    if (score.accuracy) list.push([`Accuracy, ${on}`, number(score.accuracy.given, 3), `independent ${number(score.accuracy.alone, 3)}, ${third(result)} ${number(score.accuracy.pooled, 3)}`]);
+    if (score.auc) list.push([`AUC, ${on}`, number(score.auc.given, 3), `independent ${number(score.auc.alone, 3)}, ${third(result)} ${number(score.auc.pooled, 3)}`]);
+    if (score.brier) list.push([`Brier score, ${on}`, number(score.brier.given, 3), `independent ${number(score.brier.alone, 3)}, ${third(result)} ${number(score.brier.pooled, 3)}`]);
     list.push(["Agents that gained", `${verdicts.gained} of ${result.agents.length}`, `${verdicts.even} even, ${verdicts.lost} lost${Number.isFinite(result.expected_to_gain) ? `; an estimated ${number(result.expected_to_gain, 3)} gain` : ""}`]);
   } else {
     list.push(["Score", "none", manifest.complete === false ? "the fit was not scored" : ""]);
@@ -45,7 +48,7 @@ function gainFigure(result) {
       columns: ["agent", "rows", "gain", "lo", "hi", "probability", "verdict"],
       rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, a.probability, a.verdict]),
     }),
-    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, estimated from all agents together (empirical Bayes), with ${level(result)} intervals. ` +
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, ${result.joined ? "from the posterior of each agent's coefficients" : "estimated from all agents together (empirical Bayes)"}, with ${level(result)} intervals. ` +
       "An agent gained or lost where its interval excludes 0 and the gain is at least 1 % of its error.",
   });
 }
@@ -74,7 +77,7 @@ function scoreFigure(result) {
       });
     },
     table: () => ({
-      columns: ["agent", "rows", "chosen", "personalised", "independent", "pooled"],
+      columns: ["agent", "rows", "chosen", "personalised", "independent", third(result)],
       rows: result.agents.map((a) => [a.agent, a.rows, a.score.given, a.score.personalised, a.score.alone, a.score.pooled]),
     }),
     note: () => "Below the line: better together. The larger the dot, the more rows.",
