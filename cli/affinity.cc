@@ -174,6 +174,7 @@ int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_
     if (!verb.given("--pilot")) options.share = kJoinPilot;
   }
   const PilotResult result = pilot(build_frame(frame), options);
+  take_time_to_write();
   const std::string summary = pilot_summary_json(
       result, {.share = options.share, .seed = options.seed, .command = command_line});
   if (folder) {

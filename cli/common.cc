@@ -110,7 +110,9 @@ StudyResult run_with_progress(const Study& study, const CommonOptions& o,
        .checkpoint = o.checkpoint,
        .every = o.every,
        .resume = o.resume,
-       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", spell_options(text, OptionStyle::kCommandLine)); }});
+       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", spell_options(text, OptionStyle::kCommandLine)); },
+       .stopped = take_time_to_write});
+  take_time_to_write();
   if (!result.complete && !o.checkpoint.empty() && all.first())
     fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n",
                o.checkpoint);

@@ -127,6 +127,8 @@ void add_site(Verb& verb, SiteOfJob& site) {
   verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
   verb.flag("--may-leave", &site.may_leave,
             "--site: the others may go on without this site, and then learn the sums of its rows");
+  verb.flag("--unmasked", &site.unmasked,
+            "--site: answer also where sums are not masked, so that the centre can read each site's part");
 }
 
 void add_output(Verb& verb, FitVerb& o) {
@@ -249,6 +251,7 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
         options.processes = &site;
         options.progress = [&](double share) { site.set_progress(share); };
         result = fit(options);
+        take_time_to_write();
         result.model.command = command_line;
         return centre_json(result.model, true);
       },
@@ -272,6 +275,7 @@ int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_li
   options.progress = [&](double share) { progress(share); };
   const InputScope inputs(&interruption());
   FitResult result = fit(options);
+  take_time_to_write();
   if (!all.first()) return result.complete ? kOk : kInterrupted;
   result.model.command = command_line;
   give_out(result, o, folder.get());

@@ -17,6 +17,7 @@ Verb run_verb(const std::string& command_line);
 Verb reproduce_verb(const std::string& command_line);
 Verb affinity_verb(const std::string& command_line);
 Verb fit_verb(const std::string& command_line);
+Verb federate_verb();
 Verb predict_verb();
 Verb inspect_verb();
 Verb report_verb();

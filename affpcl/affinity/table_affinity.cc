@@ -85,7 +85,6 @@ class Pilot {
         team_(team),
         n_(frame.agents.size()),
         d_(frame.d),
-        stop_(options.stop),
         rows_(pilot_rows(frame, options)) {
     for (std::size_t c = 0; c < frame.channels; ++c) channels_.push_back(learn(c));
   }
@@ -114,9 +113,6 @@ class Pilot {
   }
 
  private:
-  void look_for_stop() const {
-    if (stop_ != nullptr && *stop_) throw Interrupted();
-  }
   double x(std::size_t row, std::size_t j) const { return frame_.X[j * frame_.rows + row]; }
   double y(std::size_t row, std::size_t c) const { return frame_.Y[c * frame_.rows + row]; }
 
@@ -137,7 +133,6 @@ class Pilot {
     each_agent([&](std::size_t i) { channel.variance[i] = variance(channel, i); });
     const std::size_t beliefs = n_ > kMany ? kBeliefsOfMany : kBeliefs;
     for (std::size_t b = 0; b < beliefs && n_ > 1; ++b) {
-      look_for_stop();
       channel.beliefs.push_back(belief(channel, resampled(channel, b)));
     }
     return channel;
@@ -187,7 +182,6 @@ class Pilot {
   template <class F>
   void each_agent(F f) const {
     team_.each(static_cast<std::int64_t>(n_), [&](std::int64_t i, int) {
-      look_for_stop();
       f(static_cast<std::size_t>(i));
     });
   }
@@ -516,7 +510,6 @@ class Pilot {
   std::uint64_t seed_;
   Team& team_;
   std::size_t n_, d_;
-  const std::atomic<bool>* stop_;
   std::vector<std::vector<std::size_t>> rows_;
   std::vector<Channel> channels_;
 };
@@ -570,7 +563,8 @@ PilotResult pilot(const Frame& frame, const PilotOptions& options) {
   const int threads = options.threads > 0
                           ? options.threads
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const std::unique_ptr<Team> team = threads > 1 ? thread_team(threads) : serial_team();
+  const std::unique_ptr<Team> team = thread_team(threads);
+  team->set_stop(options.stop);
   PilotResult result = options.centre ? join_pilot(frame, options, *team)
                                       : Pilot(frame, options, *team).result();
   result.threads = threads;

@@ -90,7 +90,10 @@ std::unique_ptr<Solver> make_solver(const FitOptions& o) {
 std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
   if (parallel == Solver::Parallel::kNone) return serial_team();
   const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
-  return thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
+  std::unique_ptr<Team> team =
+      thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
+  if (parallel == Solver::Parallel::kProcesses) team->set_stop(o.stop);  // a stream looks itself
+  return team;
 }
 
 void count_traffic(Processes& processes, FitResult& result) {
@@ -136,6 +139,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.level = options.level;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
+  result.predictions = std::move(fitted.predictions);
   const bool apart = team.processes().apart();
   if (result.scored && (apart || team.processes().first())) {
     const std::unique_ptr<Team> alone = serial_team(this_process(), team.sums());

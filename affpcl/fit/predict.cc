@@ -275,6 +275,7 @@ class Predictor {
   Predictions run() {
     put_header();
     for (std::size_t r = 0; r < tables_.rows; ++r) {
+      if (r % 1024 == 0) stop_if_asked();
       const std::string name(agent_of(r));
       if (echo_) echo_->put_row(out_.csv, separator_);
       if (name_agents_) put_field(out_.csv, name, separator_), out_.csv += separator_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/joined.h"
@@ -15,7 +14,6 @@ namespace affpcl {
 namespace {
 
 constexpr int kPoints = 25;              // of quadrature, where there is one random effect
-constexpr int kPredictionPoints = 15;
 // The search for the bound of a large model ends early: its last digits say nothing of the evidence.
 constexpr std::size_t kLarge = 60;        // coefficients
 constexpr double kTolerance = 1e-2, kEnough = 1e-3;
@@ -50,9 +48,29 @@ class GlmmScorer final : public RowScorer {
     for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
   }
 
+  // On the line between the two, where losses are convex: the distance of the two models is not
+  // part of the variance, as it is in a combination.
+  RowLoss halfway(std::size_t, std::size_t row, const double* predictions,
+                  const ByKind<double>& weights) const override {
+    Channels at = combined(predictions, weights);
+    for (std::size_t c = 0; c < channels(); ++c) {
+      at.eta[c] = (at.eta[c] + predictions[width() + c]) / 2;
+      at.variances[c] = (at.variances[c] + predictions[width() + channels() + c]) / 2;
+    }
+    return loss(row, expected_mean(likelihood_, psi_, at.eta, at.variances));
+  }
+
   std::vector<double> probabilities(const double* predictions,
                                     const ByKind<double>& weights) const override {
     return mean(predictions, weights);
+  }
+
+  double predicted(std::size_t, std::size_t row, const double* predictions,
+                   const ByKind<double>& weights) const override {
+    const double response = mean(predictions, weights)[0];
+    if (!frame_.encoding.numeric()) return response;
+    const double offset = frame_.subtracted.empty() ? 0 : frame_.subtracted[row];
+    return frame_.y_mean[0] + frame_.y_sd[0] * response + offset;
   }
 
   double distance(std::size_t, const double* predictions,
@@ -70,16 +88,23 @@ class GlmmScorer final : public RowScorer {
            w[2] * predictions[2 * width() + a];
   }
 
-  Vector mean(const double* predictions, const ByKind<double>& w) const {
+  struct Channels {
+    Vector eta, variances;
+  };
+  Channels combined(const double* predictions, const ByKind<double>& w) const {
     const std::size_t n = channels();
-    Vector eta(n), variances(n);
+    Channels of{Vector(n), Vector(n)};
     for (std::size_t c = 0; c < n; ++c) {  // as folds.h combines covariances
-      eta[c] = combination(predictions, w, c);
-      variances[c] = combination(predictions, w, n + c);
+      of.eta[c] = combination(predictions, w, c);
+      of.variances[c] = combination(predictions, w, n + c);
       for (std::size_t k = 0; k < w.size(); ++k)
-        variances[c] += w[k] * std::pow(predictions[k * width() + c] - eta[c], 2);
+        of.variances[c] += w[k] * std::pow(predictions[k * width() + c] - of.eta[c], 2);
     }
-    return expected_mean(likelihood_, psi_, eta, variances);
+    return of;
+  }
+  Vector mean(const double* predictions, const ByKind<double>& w) const {
+    const Channels of = combined(predictions, w);
+    return expected_mean(likelihood_, psi_, of.eta, of.variances);
   }
 
   RowLoss loss(std::size_t row, const Vector& mean) const {
@@ -332,48 +357,6 @@ GlmmRows glmm_rows(const Frame& frame, int without, Team& team) {
     rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
   }
   return rows;
-}
-
-namespace {
-
-// Channels are taken as independent, with variances that give the logits, which sum to 0, theirs.
-// Points of a rule of third degree (Stroud 1971): two for each class.
-Vector expected_probabilities(const Likelihood& likelihood, std::span<const double> logits,
-                              std::span<const double> variances) {
-  const auto n = static_cast<double>(logits.size());
-  const double mean = sum(variances) / (n - 1);
-  Vector p(logits.size()), at(logits.size());
-  for (std::size_t k = 0; k < logits.size(); ++k) {
-    const double variance = std::max(0.0, (variances[k] - mean / n) / (1 - 2 / n));
-    for (double side : {-1.0, 1.0}) {
-      Vector moved(logits.begin(), logits.end());
-      moved[k] += side * std::sqrt(n * variance);
-      likelihood.mean({}, multiply(transposed(likelihood.basis()), moved).data(), at.data());
-      for (std::size_t c = 0; c < p.size(); ++c) p[c] += at[c] / (2 * n);
-    }
-  }
-  return p;
-}
-
-}  // namespace
-
-Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> channels, std::span<const double> variances) {
-  if (channels.size() > 1) return expected_probabilities(likelihood, channels, variances);
-  static const GaussHermite kRule(kPredictionPoints);
-  Vector mean(likelihood.outputs()), at(mean.size());
-  if (!(variances[0] > 0)) {
-    likelihood.mean(psi, channels.data(), mean.data());
-    return mean;
-  }
-  const double width = std::sqrt(2 * variances[0]);
-  for (std::size_t k = 0; k < kRule.nodes.size(); ++k) {
-    const double eta = channels[0] + width * kRule.nodes[k];
-    likelihood.mean(psi, &eta, at.data());
-    for (std::size_t j = 0; j < mean.size(); ++j)
-      mean[j] += kRule.weights[k] / std::sqrt(std::numbers::pi) * at[j];
-  }
-  return mean;
 }
 
 namespace {

@@ -32,9 +32,4 @@ class GlmmSolver {
 // A frame's rows without those of a fold.
 GlmmRows glmm_rows(const Frame& frame, int without, Team& team);
 
-// The mean of a row's target, or the probabilities of its classes, over normal channels
-// (Likelihood::basis) with these variances.
-Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> channels, std::span<const double> variances);
-
 }  // namespace affpcl

@@ -97,6 +97,15 @@ class MixedScorer final : public RowScorer {
     return class_probabilities(y, frame_.encoding.classes.size());
   }
 
+  double predicted(std::size_t agent, std::size_t, const double* predictions,
+                   const ByKind<double>& weights) const override {
+    double sum = 0;
+    for (std::size_t c = 0; c < width(); ++c)
+      sum += combination(predictions, weights, c) *
+             (width() == 1 ? 1 : frame_.theta[agent * width() + c]);
+    return sum;
+  }
+
   double distance(std::size_t agent, const double* predictions,
                   const ByKind<double>& weights) const override {
     double squares = 0, sum = 0;

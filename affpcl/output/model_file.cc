@@ -579,6 +579,19 @@ void add_class_scores(const FitResult& result, Json& score) {
   for (const CalibrationBin& b : result.classes.calibration)
     score["calibration"].push_back(
         {{"share", b.share}, {"predicted", b.predicted}, {"observed", b.observed}});
+  const std::size_t classes = result.model.encoding.classes.size();
+  const std::vector<double>& confusion = result.classes.confusion;
+  if (confusion.size() != classes * classes || confusion.empty()) return;
+  score["confusion"] = Json::array();
+  for (auto row = confusion.begin(); row != confusion.end(); row += static_cast<std::ptrdiff_t>(classes))
+    score["confusion"].push_back(
+        std::vector<double>(row, row + static_cast<std::ptrdiff_t>(classes)));
+}
+
+void add_predictions(const PredictionCounts& p, Json& score) {
+  if (p.cells == 0) return;
+  score["predicted"] = {{"lo", p.lo}, {"hi", p.hi}, {"cells", p.cells}, {"rows", p.grid}};
+  score["residuals"] = {{"from", p.from}, {"width", p.width}, {"rows", p.residuals}};
 }
 
 // Of test rows of agents that no row that was learnt from has.
@@ -641,6 +654,7 @@ std::string fit_summary_json(const FitResult& result) {
   score["level"] = result.level;
   score[measure] = to_json(result.loss);
   if (classify) add_class_scores(result, score);
+  add_predictions(result.predictions, score);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   if (result.unseen.rows > 0) score["unseen"] = unseen_json(result, measure);

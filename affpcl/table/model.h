@@ -163,6 +163,19 @@ struct CalibrationBin {
 struct ClassScores {
   Losses auc, calibration_error;
   std::vector<CalibrationBin> calibration;  // of the chosen models
+  // [truth][most probable], of the chosen models: weights of rows, over all repeats of the
+  // cross-validation. Empty where there are more than 40 classes.
+  std::vector<double> confusion;
+};
+
+// Held-out rows of a target that is a number, by what was predicted and what was found: counts over
+// all repeats of the cross-validation, of the chosen models.
+struct PredictionCounts {
+  double lo = 0, hi = 0;              // of both axes; what lies outside is in the outermost cells
+  std::size_t cells = 0;              // a side; 0: nothing was counted
+  std::vector<double> grid;           // [predicted][found]
+  double from = 0, width = 0;         // of the bins of residuals, found minus predicted
+  std::vector<double> residuals;      // the first and the last bin also hold what lies outside
 };
 
 enum class Outcome { kGained, kEven, kLost };
@@ -191,6 +204,7 @@ struct FitResult {
   std::vector<std::string> notes;
   Losses loss, accuracy, brier, r2;  // over all rows; r2: regression only
   ClassScores classes;
+  PredictionCounts predictions;
   UnseenScore unseen;
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters

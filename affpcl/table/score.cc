@@ -179,7 +179,7 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
                  .vague = 0,
                  .unsure = kNaN,
                  .stated = stated_noise(t, encoding)};
-  const double bend = t.gap / t.distance;
+  const double bend = (t.gap > 0 ? t.gap : all.gap) / (t.gap > 0 ? t.distance : all.distance);
   if (std::isfinite(t.in_hand) && bend > 0)
     e.in_hand = bend * t.in_hand, e.vague = t.vague, e.unsure = bend * t.unsure;
   if (t.in_hand == 0) e.in_hand = 0;
