@@ -59,7 +59,8 @@ void to_days(Column& c, const Source& source, const Tables& tables, Problems& pr
     day.push_back(found.value_or(kNaN));
     if (found) continue;
     problems.add(fmt::format("{}: column '{}' holds '{}', which is no date such as the centre has ({})",
-                             tables.parts[0].path, c.name, shown(c.levels[l]), name_of(source.dates)));
+                             tables.parts[0].path, c.name, shown(c.levels[l]),
+                             name_of(source.dates)));
     break;
   }
   day.resize(c.levels.size(), kNaN);
@@ -91,7 +92,8 @@ void refuse_centre(const Model& centre) {
       centre.solver == SolverKind::kStream ? "it is of a stream, which learns no law of the agents"
       : e.leveled() ? "it has a second factor, whose levels agents share"
       : centre.centre_agents < 2 ? "it was learnt from one agent, which does not show how agents differ"
-      : lacks ? fmt::format("affpcl {} wrote it without the uncertainty of D; fit it again", centre.version)
+      : lacks ? fmt::format("affpcl {} wrote it without the uncertainty of D; fit it again",
+                            centre.version)
               : std::string();
   if (!why.empty()) throw BadInput(fmt::format("no agent can join this `centre`: {}", why));
 }
@@ -221,7 +223,8 @@ std::vector<std::int32_t> known_classes(const Tables& tables, const FrameOptions
     classes[r] = of_level[code];
     if (classes[r] < 0)
       tables.refuse(r, c.name, c.levels[code],
-                    fmt::format("is a class that the centre lacks; it has {}", join(e.classes, ", ")));
+                    fmt::format("is a class that the centre lacks; it has {}",
+                                join(e.classes, ", ")));
   }
   return classes;
 }
