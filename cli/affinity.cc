@@ -16,6 +16,7 @@
 #include "affpcl/output/model_file.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/study.h"
+#include "affpcl/table/known.h"
 #include "cli/processes.h"
 #include "cli/table_affinity.h"
 #include "cli/terminal.h"
@@ -193,7 +194,7 @@ int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_
   FrameOptions frame = o.table.options(options.seed);
   if (!o.centre.empty()) {
     options.centre = std::make_shared<const Model>(read_model(o.centre));
-    frame = pilot_options(frame, *options.centre);
+    frame = join_options(frame, *options.centre);
     if (!verb.given("--pilot")) options.share = kJoinPilot;
   }
   const PilotResult result = pilot(build_frame(frame), options);

@@ -172,7 +172,7 @@ void print_fit(const FitResult& r, const AgentsShown& agents, const Style& style
   }
   print_scores(r);
   print_agents(r, agents, style);
-  fmt::print("{}\n", wrapped(verdict_legend(m.solver, r.level), style));
+  fmt::print("{}\n", wrapped(verdict_legend(m, r.level), style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 

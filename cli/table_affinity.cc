@@ -9,6 +9,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/utf8.h"
+#include "affpcl/output/fit_headline.h"
 
 namespace affpcl::cli {
 namespace {
@@ -132,8 +133,8 @@ void print_joined(const PilotResult& r) {
   }
   fmt::print(
       "expected on new rows once all rows are used, with the centre instead of learning alone: the gain "
-      "in squared error, and the error over that of learning alone, with 90 % intervals; nothing was "
-      "sent\n");
+      "in {0}, and the {0} over that of learning alone, with 90 % intervals; nothing was sent\n",
+      measure_name(r.encoding));
 }
 
 }  // namespace

@@ -1,27 +1,23 @@
 #include "affpcl/affinity/join_pilot.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "affpcl/affinity/join_families.h"
+#include "affpcl/affinity/new_rows.h"
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/random/streams.h"
-#include "affpcl/table/known.h"
 
 namespace affpcl {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr Estimate kNone{kNaN, kNaN, kNaN, kNaN};
 constexpr std::size_t kDraws = 200, kDrawsOfWide = 60, kWide = 60;  // columns
 constexpr std::size_t kMostSimulated = 400;  // rows; more count as so many, each several times
-constexpr double kPriorRows = 20;            // a coefficient: of the centre's covariance of columns
 constexpr std::uint32_t kRowStep = 1u << 20;  // of the streams of rows, beside those of channels
 
 double real(std::size_t i) { return static_cast<double>(i); }
@@ -30,26 +26,6 @@ struct Channel {
   double unit = 1;  // of the target
   Moments moments;
   Learnt learnt;
-};
-
-// What the agent's new rows look like: normal with a mean that is not quite known.
-struct NewRows {
-  Vector mean;
-  Matrix root;  // root' root is the covariance
-  double rows = 0;
-
-  Vector draw_mean(const Key& key, std::int64_t agent) const {
-    Vector at = mean, z(mean.size());
-    for (std::size_t j = 0; j < z.size(); ++j)
-      z[j] = normal(key, agent, Purpose::kObjective, static_cast<std::uint32_t>(j)) / std::sqrt(rows);
-    add_product(1, transposed(root), z, at);
-    return at;
-  }
-  // The expected square of z'off.
-  double square(const Vector& at, const Vector& off) const {
-    const double along = dot(at, off);
-    return along * along + squared_norm(multiply(root, off));
-  }
 };
 
 class JoinPilot {
@@ -77,44 +53,16 @@ class JoinPilot {
   }
 
   PilotResult result() const {
-    PilotResult r;
-    r.encoding = frame_.encoding;
-    r.files = frame_.files, r.names = frame_.agents, r.notes = frame_.notes;
-    r.rows = frame_.rows;
-    r.centre_agents = options_.centre->centre_agents, r.centre_rows = options_.centre->centre_rows;
-    r.delta_env = r.delta_obj = r.noise_share = kNone;
+    PilotResult r = begin_join(frame_, *options_.centre);
     for (const Channel& c : channels_) r.covariance.push_back(c.learnt.best().covariance);
-    r.agents.resize(n_);
     team_.each(static_cast<std::int64_t>(n_), [&](std::int64_t i, int) {
       forecast(static_cast<std::size_t>(i), r.agents[static_cast<std::size_t>(i)]);
     });
-    for (const AgentPilot& a : r.agents) {
-      r.used += a.used;
-      (a.prospect == Prospect::kGain ? r.gain : a.prospect == Prospect::kLoss ? r.loss : r.even)++;
-    }
+    count_prospects(r);
     return r;
   }
 
  private:
-  NewRows new_rows(std::size_t i) const {
-    const std::size_t n = rows_[i].size();
-    NewRows of{.mean = Vector(d_), .root = {}, .rows = real(n)};
-    Matrix scatter(d_, d_);
-    const double prior = kPriorRows * real(d_);
-    for (const std::size_t row : rows_[i])
-      for (std::size_t j = 0; j < d_; ++j) of.mean[j] += frame_.X[j * frame_.rows + row] / real(n);
-    for (std::size_t j = 0; j < d_ * d_; ++j) scatter.all()[j] = prior * frame_.within[j];
-    Vector z(d_);
-    for (const std::size_t row : rows_[i]) {
-      for (std::size_t j = 0; j < d_; ++j) z[j] = frame_.X[j * frame_.rows + row] - of.mean[j];
-      for (std::size_t j = 0; j < d_; ++j)
-        for (std::size_t k = 0; k < d_; ++k) scatter(j, k) += z[j] * z[k];
-    }
-    for (double& v : scatter.all()) v /= real(n) - 1 + prior;
-    of.root = semidefinite_root(scatter);
-    return of;
-  }
-
   // Coefficients and noise variance that the pilot's rows allow for.
   struct Truth {
     Vector x;
@@ -158,7 +106,7 @@ class JoinPilot {
     const std::size_t simulated = std::min(more, kMostSimulated);
     if (simulated == 0) return m;
     Moments drawn(1, d_);
-    Vector z(d_), at(d_);
+    Vector at(d_);
     const Key of_rows{.seed = key.seed, .replicate = key.replicate, .step = kRowStep};
     for (std::size_t r = 0; r < simulated; ++r) {
       const auto number = [&](std::size_t j) {
@@ -166,9 +114,7 @@ class JoinPilot {
                       static_cast<std::uint32_t>(r * (d_ + 1) + j));
       };
       for (std::size_t j = 0; j < d_; ++j) at[j] = number(j);
-      z = mean;
-      add_product(1, transposed(rows.root), at, z);
-      drawn.add(0, z, std::sqrt(truth.s2) * number(d_));  // the noise alone
+      drawn.add(0, rows.row(mean, at), std::sqrt(truth.s2) * number(d_));  // the noise alone
     }
     const double times = real(more) / real(simulated);
     Vector pull = multiply(MatrixView(drawn.A.data(), d_, d_), truth.x);  // A x
@@ -182,8 +128,7 @@ class JoinPilot {
 
   void forecast(std::size_t i, AgentPilot& agent) const {
     agent.rows = frame_.agent_rows(i), agent.used = rows_[i].size();
-    agent.environment = agent.delta_cen = agent.lambda = kNone;
-    const NewRows rows = new_rows(i);
+    const NewRows rows(frame_, rows_[i]);
     std::vector<double> own(draws_), alone(draws_), noise(draws_);
     const auto id = static_cast<std::int64_t>(i);
     for (std::size_t c = 0; c < channels_.size(); ++c) {
@@ -207,16 +152,7 @@ class JoinPilot {
         noise[s] += unit * truth.s2;
       }
     }
-    std::vector<double> excess(draws_), loss(draws_), gain(draws_);
-    for (std::size_t s = 0; s < draws_; ++s) {
-      excess[s] = own[s] / alone[s];
-      loss[s] = (own[s] + noise[s]) / (alone[s] + noise[s]);
-      gain[s] = alone[s] - own[s];
-    }
-    agent.excess = between(mean(own) / mean(alone), excess);
-    agent.loss = between((mean(own) + mean(noise)) / (mean(alone) + mean(noise)), loss);
-    agent.gain = between(mean(gain), gain);
-    agent.prospect = prospect_of(agent.loss);
+    compare(own, alone, noise, agent);
   }
 
   const Frame& frame_;
@@ -229,15 +165,46 @@ class JoinPilot {
 
 }  // namespace
 
-FrameOptions pilot_options(const FrameOptions& options, const Model& centre) {
-  if (centre.encoding.generalised())
-    throw BadInput(fmt::format("the forecast is of linear models, and this `centre` has family {}: `fit` with "
-                               "it scores held-out rows, and sends nothing either",
-                               to_text(centre.encoding.family)));
-  return join_options(options, centre);
+PilotResult begin_join(const Frame& frame, const Model& centre) {
+  PilotResult r;
+  r.encoding = frame.encoding;
+  r.files = frame.files, r.names = frame.agents, r.notes = frame.notes;
+  r.rows = frame.rows;
+  r.centre_agents = centre.centre_agents, r.centre_rows = centre.centre_rows;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const Estimate none{kNaN, kNaN, kNaN, kNaN};
+  r.delta_env = r.delta_obj = r.noise_share = none;
+  r.agents.resize(frame.agents.size());
+  for (AgentPilot& a : r.agents) a.environment = a.delta_cen = a.lambda = none;
+  return r;
+}
+
+void count_prospects(PilotResult& r) {
+  for (const AgentPilot& a : r.agents) {
+    r.used += a.used;
+    (a.prospect == Prospect::kGain ? r.gain : a.prospect == Prospect::kLoss ? r.loss : r.even)++;
+  }
+}
+
+void compare(std::span<const double> own, std::span<const double> alone, std::span<const double> noise,
+             AgentPilot& agent) {
+  std::vector<double> excess, loss, gain;
+  double own_sum = 0, alone_sum = 0, noise_sum = 0;
+  for (std::size_t s = 0; s < own.size(); ++s) {
+    excess.push_back(own[s] / alone[s]);
+    loss.push_back((own[s] + noise[s]) / (alone[s] + noise[s]));
+    gain.push_back(alone[s] - own[s]);
+    own_sum += own[s], alone_sum += alone[s], noise_sum += noise[s];
+  }
+  agent.excess = between(own_sum / alone_sum, std::move(excess));
+  agent.loss = between((own_sum + noise_sum) / (alone_sum + noise_sum), std::move(loss));
+  const double mean_gain = (alone_sum - own_sum) / static_cast<double>(gain.size());
+  agent.gain = between(mean_gain, std::move(gain));
+  agent.prospect = prospect_of(agent.loss);
 }
 
 PilotResult join_pilot(const Frame& frame, const PilotOptions& options, Team& team) {
+  if (frame.encoding.generalised()) return join_families(frame, options, team);
   return JoinPilot(frame, options, team).result();
 }
 

@@ -3,6 +3,9 @@
 // those rows give are compared. docs/explain/join.md derives it.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/runtime/team.h"
 
@@ -10,10 +13,15 @@ namespace affpcl {
 
 inline constexpr double kJoinPilot = 1;  // share of rows: none of them leave
 
-// The options of a table whose agents might join this centre. BadInput where it is of no linear model.
-FrameOptions pilot_options(const FrameOptions& options, const Model& centre);
-
 // Of PilotResult only what belongs to single agents is filled in: excess, loss, gain, prospect.
 PilotResult join_pilot(const Frame& frame, const PilotOptions& options, Team& team);
+
+// Parts of it.
+
+PilotResult begin_join(const Frame& frame, const Model& centre);  // with agents, still without scores
+void count_prospects(PilotResult& result);
+// From draws of the expected loss beyond that of the truth, of both models, and of the truth's own.
+void compare(std::span<const double> own, std::span<const double> alone, std::span<const double> noise,
+             AgentPilot& agent);
 
 }  // namespace affpcl

@@ -25,23 +25,6 @@ Likelihood likelihood_of(const Frame& frame) {
   return {frame.encoding.family, frame.encoding.classes.size()};
 }
 
-GlmmRows rows_of(const Frame& frame, int without, Team& team) {
-  const Leaves own = own_agents(frame.agents.size(), team);
-  const auto column = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
-  GlmmRows rows;
-  rows.agents = frame.agents.size(), rows.first = static_cast<std::size_t>(own.first);
-  rows.d = frame.d, rows.stride = frame.rows, rows.X = frame.X.data();
-  rows.y = frame.Y.data();
-  rows.weight = column(frame.row_weight), rows.trials = column(frame.trials);
-  rows.offset = column(frame.offset);
-  for (std::int64_t at = own.first; at < own.last; ++at) {
-    const auto i = static_cast<std::size_t>(at);
-    const auto [before, after] = frame.training(i, without);
-    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
-  }
-  return rows;
-}
-
 // What one fold learnt, for all agents.
 struct Everything {
   GlmmRows rows;
@@ -359,6 +342,23 @@ class GlmmFit final : public FoldFit {
 
 }  // namespace
 
+GlmmRows glmm_rows(const Frame& frame, int without, Team& team) {
+  const Leaves own = own_agents(frame.agents.size(), team);
+  const auto column = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
+  GlmmRows rows;
+  rows.agents = frame.agents.size(), rows.first = static_cast<std::size_t>(own.first);
+  rows.d = frame.d, rows.stride = frame.rows, rows.X = frame.X.data();
+  rows.y = frame.Y.data();
+  rows.weight = column(frame.row_weight), rows.trials = column(frame.trials);
+  rows.offset = column(frame.offset);
+  for (std::int64_t at = own.first; at < own.last; ++at) {
+    const auto i = static_cast<std::size_t>(at);
+    const auto [before, after] = frame.training(i, without);
+    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
+  }
+  return rows;
+}
+
 namespace {
 
 // How far Laplace's value is above the bound, if that shows it to be far off; else 0. It is above where
@@ -378,7 +378,7 @@ double laplace_error(const Everything& all, GlmmEvidence::Options options, Team&
 }  // namespace
 
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
-  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, 0, false};
+  Everything all{glmm_rows(frame, without, team), likelihood_of(frame), {}, {}, 0, false};
   if (options_.centre != nullptr) {
     all.learnt = joined_glmm(*options_.centre, frame.y_mean[0], frame.y_sd[0], all.rows,
                              all.likelihood, team);

@@ -29,4 +29,7 @@ class GlmmSolver {
   bool bound_ = false;  // by the variational bound
 };
 
+// A frame's rows without those of a fold.
+GlmmRows glmm_rows(const Frame& frame, int without, Team& team);
+
 }  // namespace affpcl

@@ -122,12 +122,14 @@ std::string headline(const FitResult& r) {
   return text;
 }
 
-std::string verdict_legend(SolverKind solver, double level) {
+std::string verdict_legend(const Model& model, double level) {
+  const std::string from =
+      model.joined ? "from the posterior of the agent's coefficients, and its held-out rows"
+                   : fmt::format("estimated from {} of all agents (empirical Bayes)", scored_rows(model.solver));
   return fmt::format(
-      "gain: expected on {}, estimated from {} of all agents (empirical Bayes); chance: probability "
-      "that it is above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of "
-      "the error",
-      solver == SolverKind::kStream ? "such rows" : "new rows", scored_rows(solver), 100 * level);
+      "gain: expected on {}, {}; chance: probability that it is above 0; gained, lost: the {:g} % interval "
+      "excludes 0 and the gain is at least 1 % of the error",
+      model.solver == SolverKind::kStream ? "such rows" : "new rows", from, 100 * level);
 }
 
 }  // namespace affpcl

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/agent_law.h"
 #include "affpcl/mixed/family.h"
 #include "affpcl/output/fit_headline.h"
 #include "affpcl/output/fit_json-inl.h"
@@ -527,8 +528,8 @@ Model parse_model(const std::string& text, const std::string& path) {
     channel.forms = r.forms(c, d);
     if (c.contains("noise_law")) {
       const Json& law = r.object(c, "noise_law");
-      channel.usual = r.get<std::vector<double>>(law, "usual");
-      channel.outlying = r.numbers(law, "outlying", channel.usual.size());
+      channel.usual = r.numbers(law, "usual", LawGrid::kNoises);
+      channel.outlying = r.numbers(law, "outlying", LawGrid::kNoises);
     }
     model.channels.push_back(std::move(channel));
   }

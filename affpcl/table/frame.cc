@@ -350,7 +350,10 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   Processes& processes = team.processes();
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
-  if (o.known) frame.joined = true, frame.within = o.known->within;
+  if (o.known) {
+    frame.joined = true, frame.within = o.known->within;
+    if (std::string note = known_note(*o.known); !note.empty()) frame.notes.push_back(std::move(note));
+  }
   Encoding& encoding = frame.encoding = std::move(begun);
   std::vector<char> keep(tables.rows, 1);
   Problems problems;

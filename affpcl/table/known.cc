@@ -16,6 +16,7 @@
 namespace affpcl {
 namespace {
 
+constexpr std::size_t kFewAgents = 6;  // of a centre (studies/join-later)
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 bool has(const std::vector<std::string>& list, std::string_view name) {
@@ -58,7 +59,8 @@ void to_days(Column& c, const Source& source, const Tables& tables, Problems& pr
     day.push_back(found.value_or(kNaN));
     if (found) continue;
     problems.add(fmt::format("{}: column '{}' holds '{}', which is no date such as the centre has ({})",
-                             tables.parts[0].path, c.name, shown(c.levels[l]), name_of(source.dates)));
+                             tables.parts[0].path, c.name, shown(c.levels[l]),
+                             name_of(source.dates)));
     break;
   }
   day.resize(c.levels.size(), kNaN);
@@ -90,7 +92,8 @@ void refuse_centre(const Model& centre) {
       centre.solver == SolverKind::kStream ? "it is of a stream, which learns no law of the agents"
       : e.leveled() ? "it has a second factor, whose levels agents share"
       : centre.centre_agents < 2 ? "it was learnt from one agent, which does not show how agents differ"
-      : lacks ? fmt::format("affpcl {} wrote it without the uncertainty of D; fit it again", centre.version)
+      : lacks ? fmt::format("affpcl {} wrote it without the uncertainty of D; fit it again",
+                            centre.version)
               : std::string();
   if (!why.empty()) throw BadInput(fmt::format("no agent can join this `centre`: {}", why));
 }
@@ -99,14 +102,25 @@ void refuse_centre(const Model& centre) {
 
 KnownColumns known_columns(const Model& centre) {
   const Encoding& e = centre.encoding;
-  if (e.generalised() && !e.numeric()) return {e, {0}, {1}, centre.within};
-  KnownColumns known{.encoding = e, .y_mean = {}, .y_sd = {}, .within = centre.within};
+  if (e.generalised() && !e.numeric()) return {e, {0}, {1}, centre.within, centre.centre_agents};
+  KnownColumns known{.encoding = e,
+                     .y_mean = {},
+                     .y_sd = {},
+                     .within = centre.within,
+                     .agents = centre.centre_agents};
   for (const ChannelModel& c : centre.channels) {
     const double sd = std::sqrt(c.centre.s2);
     known.y_mean.push_back(c.centre.x[0]);
     known.y_sd.push_back(sd > 0 && std::isfinite(sd) ? sd : 1);
   }
   return known;
+}
+
+std::string known_note(const KnownColumns& known) {
+  if (known.agents >= kFewAgents) return "";
+  return fmt::format("the centre was learnt from {} agents, which hardly shows how agents differ: intervals "
+                     "are too short",
+                     known.agents);
 }
 
 FrameOptions join_options(const FrameOptions& given, const Model& centre) {
@@ -209,7 +223,8 @@ std::vector<std::int32_t> known_classes(const Tables& tables, const FrameOptions
     classes[r] = of_level[code];
     if (classes[r] < 0)
       tables.refuse(r, c.name, c.levels[code],
-                    fmt::format("is a class that the centre lacks; it has {}", join(e.classes, ", ")));
+                    fmt::format("is a class that the centre lacks; it has {}",
+                                join(e.classes, ", ")));
   }
   return classes;
 }

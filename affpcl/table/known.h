@@ -14,8 +14,10 @@ struct KnownColumns {
   Encoding encoding;
   std::vector<double> y_mean, y_sd;  // by channel: what targets are shifted and divided by
   std::vector<double> within = {};   // covariance of the columns within the centre's agents
+  std::size_t agents = 0;            // of the centre
 };
 KnownColumns known_columns(const Model& centre);
+std::string known_note(const KnownColumns& known);  // what one should know of the centre; empty: nothing
 
 // The same options with all that the centre settles: what is predicted, from which columns, and how.
 // Columns of the target and of agents that are named keep their names. BadInput where agents cannot

@@ -5,12 +5,12 @@
 
 #include <functional>
 
-#include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/fit/arrays.h"
 #include "affpcl/output/affinity_file.h"
 #include "affpcl/output/page.h"
 #include "affpcl/table/frame.h"
+#include "affpcl/table/known.h"
 #include "python/core/core.h"
 
 namespace affpcl::python {
@@ -34,7 +34,7 @@ Files pilot_files(const FitOptions& fit, double share, const std::function<Frame
 }
 
 FrameOptions linear(const FitOptions& fit) {
-  if (fit.centre) return pilot_options(fit.frame, *fit.centre);
+  if (fit.centre) return join_options(fit.frame, *fit.centre);
   FrameOptions frame = fit.frame;
   if (frame.family == "auto") frame.family = "gaussian";  // affinity is that of linear models
   return frame;

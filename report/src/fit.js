@@ -17,17 +17,20 @@ const PAGE = 25;  // agents on a page of the table
 // Coverage of the intervals of gains; results of older versions have 90 %.
 const level = (result) => `${number(100 * (result.score?.level ?? 0.9), 4)} %`;
 
+// Agents that joined a centre have its model of an unseen agent beside their own.
+const third = (result) => (result.joined ? "centre" : "pooled");
+
 const isStream = (result) => result.manifest.spec.solver === "stream";
 const heldOut = (result) => (isStream(result) ? "rows before they were learnt from" : "held-out rows");
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 /** "19.8 % below independent 181.9, 37 % below pooled 233". */
-function besides(loss, shown = (v) => v) {
+function besides(loss, third, shown = (v) => v) {
   const one = (name, other) => {
     const [to, from] = [shown(loss.given), shown(other)];
     return from > 0 ? `${number(100 * Math.abs(1 - to / from), 3)} % ${to <= from ? "below" : "above"} ${name} ${number(from)}` : `${name} ${number(from)}`;
   };
-  return `${one("independent", loss.alone)}, ${one("pooled", loss.pooled)}`;
+  return `${one("independent", loss.alone)}, ${one(third, loss.pooled)}`;
 }
 
 function fitTiles(result) {
@@ -36,9 +39,9 @@ function fitTiles(result) {
   if (score) {
     const loss = score[score.measure];
     const on = isStream(result) ? "predicted before learning" : "held-out rows";
-    const scored = (name, of) => list.push([`${name}, ${on}`, number(of.given, 3), `independent ${number(of.alone, 3)}, pooled ${number(of.pooled, 3)}`]);
-    if (score.measure === "mse") list.push([`RMSE, ${on}`, number(Math.sqrt(loss.given)), besides(loss, Math.sqrt)]);
-    list.push([`${capital(MEASURES[score.measure])}, ${on}`, number(loss.given), besides(loss)]);
+    const scored = (name, of) => list.push([`${name}, ${on}`, number(of.given, 3), `independent ${number(of.alone, 3)}, ${third(result)} ${number(of.pooled, 3)}`]);
+    if (score.measure === "mse") list.push([`RMSE, ${on}`, number(Math.sqrt(loss.given)), besides(loss, third(result), Math.sqrt)]);
+    list.push([`${capital(MEASURES[score.measure])}, ${on}`, number(loss.given), besides(loss, third(result))]);
     if (score.r2) scored("R²", score.r2);
     if (score.accuracy) scored("Accuracy", score.accuracy);
     if (score.auc) scored("AUC", score.auc);
@@ -77,7 +80,7 @@ function gainFigure(result, pick) {
       columns: ["agent", "rows", "gain", "lo", "hi", "per_cent", "probability", "verdict"],
       rows: rows.map((a) => [a.agent, a.rows, a.gain.mean, a.gain.lo, a.gain.hi, gainShare(a), a.probability, a.verdict]),
     }),
-    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, estimated from all agents together (empirical Bayes)` +
+    note: () => `On ${isStream(result) ? "rows before they were learnt from" : `held-out rows (${result.score.how})`}, ${result.joined ? "from the posterior of each agent's coefficients" : "estimated from all agents together (empirical Bayes)"}` +
       `${rows.length > MANY ? "" : `, with ${level(result)} intervals`}. An agent gained or lost where its ${level(result)} interval excludes 0 and the gain is at least 1 % of its error.${thinned(result)}`,
   });
 }
@@ -113,7 +116,7 @@ function scoreFigure(result, pick) {
       }), pick);
     },
     table: () => ({
-      columns: ["agent", "rows", "chosen", "personalised", "independent", "pooled"],
+      columns: ["agent", "rows", "chosen", "personalised", "independent", third(result)],
       rows: result.agents.map((a) => [a.agent, a.rows, a.score.given, a.score.personalised, a.score.alone, a.score.pooled]),
     }),
     note: () => `Below the line: better together.${data.length > 1000 ? "" : " The larger the dot, the more rows."}${log ? " Logarithmic axes." : ""}`,

@@ -217,7 +217,12 @@ def study_group(affpcl, name, rows, options, seed, group, groups):
             record = dict(table=name, agent=agent, rows=count, tests=len(chosen), chosen=chosen.mean(), alone=alone.mean(),
                           centre=by_centre.mean(), predicted=None if inside is None else inside.mean(),
                           unseen=None if unseen is None else unseen.mean(), verdict=summary["agents"][0]["verdict"])
+            # Of classes what is true integrates the coefficients' uncertainty out, as the fit does.
+            score = call(affpcl, folder, "fit", "my.csv", "--centre", "old/centre.json", "--missing", "mean", "--test", "test.csv",
+                         "--threads", 1)["agents"][0]["score"]
             gain, difference = summary["agents"][0]["gain"], alone - plain
+            difference = difference - difference.mean() + score["alone"] - score["given"]
+            record |= dict(chosen=score["given"], alone=score["alone"], centre=score["pooled"])
             record |= noisy(gain["mean"], gain["lo"], gain["hi"], difference, "gain")
             if not classes:
                 forecast = call(affpcl, folder, "affinity", "my.csv", "--centre", "old/centre.json", "--missing", "mean", "--pilot", 1,
