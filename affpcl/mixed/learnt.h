@@ -25,6 +25,8 @@ struct Learnt {
 
   const Decomposition& best() const { return forms[0].model; }
 };
+// The same forms with one noise variance for all and no outlying agents; `moments` are those of the rows.
+Learnt without_law(const Learnt& learnt, const Moments& moments);
 Learnt learn_agents(const Moments& moments, const DecompositionOptions& options, Team& team);
 
 }  // namespace affpcl

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/law_check.h"
 #include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
@@ -26,6 +27,7 @@ struct ChannelFit {
   Moments moments;        // of the rows in time, where their errors are correlated
   std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
   double correlation = 0;              // of successive rows' errors
+  bool misled = false;                 // by agents' own noise, which is left out
   Learnt learnt;
   Ridge pooled;
   double mean = 0;  // of all agents' targets
@@ -255,13 +257,16 @@ class MixedFit final : public FoldFit {
   }
 
   std::vector<std::string> notes() const override {
-    bool same = true, converged = true;
+    bool same = true, converged = true, misled = false;
     for (const ChannelFit& c : channels_) {
+      misled |= c.misled;
       for (double v : c.best().variances.D) same &= std::abs(v) < kNoVariance;
       converged &= c.best().converged;
     }
     std::vector<std::string> notes;
     if (same) notes.push_back("the rows do not tell the agents apart: all have the same model");
+    if (misled)
+      notes.push_back("held-out rows do not support noise variances of the agents' own: all have the same");
     if (!converged)
       notes.push_back("the variances were still moving when the search for them ended");
     for (std::size_t c = 0; c < serial_.size(); ++c)
@@ -364,13 +369,14 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   std::vector<SerialTest> serial;
-  if (without == kAllRows) correlations_.assign(frame.channels, 0.0);
+  if (without == kAllRows) correlations_.assign(frame.channels, 0.0), misled_.assign(frame.channels, 0);
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
     o.plain = options_.plain;
     o.restricted = options_.estimate != EstimateChoice::kMl;
     choose_forms(options_.covariance, o);
+    o.own_noise = misled_[c] == 0;
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
     if (without != kAllRows && correlations_[c] > 0)
@@ -386,6 +392,11 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
         take_correlation(correlations_[c], frame, c, without, team, fit);
         fit.learnt = learn_agents(fit.moments, o, team);
       }
+    }
+    if (without == kAllRows && !options_.plain && correlations_[c] == 0 && frame.agents.size() > 1 &&
+        law_misleads(frame, c, fit.moments, fit.learnt, team)) {
+      misled_[c] = 1, fit.misled = true;
+      fit.learnt = without_law(fit.learnt, fit.moments);
     }
     const Moments all = pooled(fit.baseline(), team);
     fit.pooled = fit_ridge(all, 0);
