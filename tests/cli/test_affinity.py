@@ -136,3 +136,33 @@ def test_refused(table, command, says):
 
 def test_a_folder_that_exists_is_refused(table, summary):
     table.refuse(*AFFINITY, "--out", "a", says=["exists already"])
+
+
+def test_the_table_explains_its_columns(printed):
+    lines = printed.splitlines()
+    head = next(line for line in lines if line.split()[:1] == ["agent"])
+    columns = head.split()[3:-1]
+    assert columns[:2] == ["loss", "excess"]
+    for column in columns:
+        assert any(line.startswith(f"  {column} ") for line in lines[lines.index(head) + 1:]), column
+
+
+def test_a_column_without_numbers_is_not_printed(table):
+    table.write("single.csv", "agent,u,y\n" + "".join(f"a{k},{k % 5},{k % 3}\n" for k in range(30)))
+    printed = table.succeed("affinity", "single.csv", "--target", "y").stdout
+    head = next(line for line in printed.splitlines() if line.split()[:1] == ["agent"])
+    assert "TV" not in head.split()
+    assert "lambda" not in head.split()
+
+
+def test_fit_says_how_the_forecast_came_out(table, summary):
+    note = next(note for note in table.json("fit", "t.csv", "--target", "y", "--forecast", "a")["notes"] if "forecast" in note)
+    assert f"{summary['prospects']['gain']} of 14 agents should gain" in note
+    assert "rank correlation" in note
+
+
+def test_a_forecast_of_other_agents_is_refused(table, printed):
+    table.write("other.csv", rows_of(2).replace("\ns", "\nt"))
+    table.refuse("fit", "other.csv", "--target", "y", "--forecast", "a", says=["forecast in a", "other agents"])
+    table.refuse("fit", "t.csv", "--target", "y", "--forecast", "missing", says=["missing/summary.json"])
+    table.refuse("fit", "t.csv", "--target", "y", "--forecast", "a", "--no-score", says=["--forecast", "--no-score"])
