@@ -17,14 +17,14 @@ constexpr double kLeastWeight = 0.01;  // of a form of D that is kept
 // The variances need no more digits than f and t have.
 constexpr double kTurnTolerance = 1e-3;
 
-Moments divided(const Moments& m, const LearntLaw& by) {
+Moments divided(const Moments& m, std::span<const double> noise, std::span<const double> wide) {
   Moments out = m;
   for (std::size_t i = 0; i < m.held(); ++i) {
-    const double f = by.noise[i];
+    const double f = noise[i];
     for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= f;
     for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= f;
     out.yy[i] /= f;
-    out.wide[i] = by.wide[i];
+    out.wide[i] = wide[i];
   }
   return out;
 }
@@ -84,7 +84,7 @@ Learnt learn_agents(const Moments& moments, const DecompositionOptions& options,
     LearntLaw now = learn_law(moments, learnt.best(), team);
     learnt.law = now.law;
     if (turn == kTurns || !team.processes().any(largest_move(now, learnt) >= kNear)) break;
-    learnt.moments = divided(moments, now);
+    learnt.moments = divided(moments, now.noise, now.wide);
     learnt.noise = std::move(now.noise);
     const Variances near = learnt.best().variances;
     again.start = &near;
@@ -97,6 +97,17 @@ Learnt learn_agents(const Moments& moments, const DecompositionOptions& options,
   again.start = &near;
   again.scalar = options.scalar, again.diagonal = options.diagonal, again.full = options.full;
   learnt.forms = weighted(decompose(learnt.moments, again, team).tried);
+  return learnt;
+}
+
+Learnt learn_near(const Learnt& near, const Moments& moments, const DecompositionOptions& options,
+                  Team& team) {
+  Learnt learnt{.tried = {},
+                .forms = {},
+                .law = near.law,
+                .moments = divided(moments, near.noise, near.moments.wide),
+                .noise = near.noise};
+  learnt.forms = weighted(decompose(learnt.moments, options, team).tried);
   return learnt;
 }
 

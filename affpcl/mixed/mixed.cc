@@ -381,7 +381,9 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     fit.moments = frame.moments(c, without, team);
     if (without != kAllRows && correlations_[c] > 0)
       take_correlation(correlations_[c], frame, c, without, team, fit);
-    fit.learnt = learn_agents(fit.moments, o, team);
+    // Folds in time must not know of later rows.
+    const bool near = without != kAllRows && frame.held_out.how != Holdout::kForward;
+    fit.learnt = near ? learn_near(*near_[c], fit.moments, o, team) : learn_agents(fit.moments, o, team);
     if (without == kAllRows && tests_serial(frame)) {
       serial.push_back(test_serial(
           frame, c,
@@ -404,8 +406,11 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
     channels.push_back(std::move(fit));
   }
   if (without == kAllRows) {
-    found_.clear();
-    for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
+    found_.clear(), near_.clear();
+    for (const ChannelFit& c : channels) {
+      found_.push_back(c.best().variances);
+      near_.push_back(std::make_shared<Learnt>(c.learnt));
+    }
   }
   return std::make_unique<MixedFit>(frame, options_, std::move(channels), std::move(serial));
 }

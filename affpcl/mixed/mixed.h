@@ -24,6 +24,7 @@ class MixedSolver final : public FoldedSolver {
  private:
   MixedOptions options_;
   std::vector<Variances> found_;  // in all rows, by channel
+  std::vector<std::shared_ptr<const Learnt>> near_;  // likewise; folds start from it
   std::vector<double> correlations_;  // of successive rows' errors, by channel; 0: none found
   std::vector<char> misled_;  // by channel: agents' own noise makes predictions worse
   GlmmSolver generalised_;        // instead, where the family is no linear model's
