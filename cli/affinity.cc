@@ -6,12 +6,14 @@
 #include <memory>
 
 #include "affpcl/affinity/affinity.h"
+#include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/data/inputs.h"
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
 #include "affpcl/output/affinity_file.h"
+#include "affpcl/output/model_file.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/study.h"
 #include "cli/processes.h"
@@ -128,6 +130,7 @@ void print_text(const Setting& setting, const Affinity& a, const std::vector<Est
 
 struct AffinityVerb : CommonOptions {
   TableQuestions table;
+  std::string centre;
   PilotOptions pilot;
   int rounds = AffinityOptions{}.rounds;
   bool measure = false;
@@ -152,9 +155,9 @@ int of_spec(const AffinityVerb& o, const std::string& path, const std::string& c
   return kOk;
 }
 
-int of_data(const AffinityVerb& o, const std::string& command_line) {
+int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_line) {
   if (o.table.task == "td") throw BadInput("--task td belongs to fit: affinity needs a --target");
-  if (o.table.frame.target.empty())
+  if (o.table.frame.target.empty() && o.centre.empty())
     throw BadInput("--target COLUMN is missing: affinity of data needs the column to predict");
   PilotOptions options = o.pilot;
   options.threads = o.threads;
@@ -163,7 +166,14 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const InputScope inputs(&interruption());
-  const PilotResult result = pilot(build_frame(o.table.options(options.seed)), options);
+  FrameOptions frame = o.table.options(options.seed);
+  if (!o.centre.empty()) {
+    options.centre = std::make_shared<const Model>(read_model(o.centre));
+    frame = pilot_options(frame, *options.centre);
+    if (!verb.given("--pilot")) options.share = kJoinPilot;
+  }
+  const PilotResult result = pilot(build_frame(frame), options);
+  take_time_to_write();
   const std::string summary = pilot_summary_json(
       result, {.share = options.share, .seed = options.seed, .command = command_line});
   if (folder) {
@@ -203,7 +213,7 @@ int score(const AffinityVerb& o, const Verb& verb, const std::string& command_li
                     paths.size()));
   refuse_useless_options(verb, spec, paths[0]);
   first_alone("affinity");  // the others are not even asked (main.cc)
-  return spec ? of_spec(o, paths[0], command_line) : of_data(o, command_line);
+  return spec ? of_spec(o, paths[0], command_line) : of_data(o, verb, command_line);
 }
 
 }  // namespace
@@ -215,7 +225,8 @@ Verb affinity_verb(const std::string& command_line) {
       .doc = "before training: how alike the agents are, and what each should gain",
       .examples =
           "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
-          "  affpcl affinity examples/shops.csv --target sales --agent shop",
+          "  affpcl affinity examples/shops.csv --target sales --agent shop\n"
+          "  affpcl affinity my.csv --centre centre.json",
       .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
   verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
               fmt::format("an experiment (TOML), or data: {}", kDataDoc), {.required = true});
@@ -226,9 +237,12 @@ Verb affinity_verb(const std::string& command_line) {
               {.lo = 20, .hi = 10000000});
   verb.group = kOfData;
   add_table(verb, o->table);
+  add_centre(verb, o->centre);
   verb.option(
       "--pilot", &o->pilot.share, "SHARE",
-      fmt::format("share of every agent's rows to look at, at least {} of them", kFewestPilot));
+      fmt::format("share of every agent's rows to look at, at least {} of them (default: {}, with --centre "
+                  "all)",
+                  kFewestPilot, PilotOptions{}.share));
   verb.group = "";
   add_common(verb, *o, "file for a spec's scores as JSON; folder for those of data");
   return verb;

@@ -46,7 +46,12 @@ void print_text(bool keys) {
     fmt::print("  {:<14} {}\n", k.name, k.doc);
     if (keys) print_params(k.params);
   }
-  if (keys) fmt::print("  every method also takes\n"), print_params(method_params());
+  if (keys) {
+    fmt::print("  every method also takes\n");
+    print_params(method_params());
+    fmt::print("    compress = {{kind = …}}, a table of\n");
+    print_params(compression_params());
+  }
   fmt::print("density ratios (ratio = …)\n");
   for (const RatioKind& k : ratio_kinds()) fmt::print("  {:<14} {}\n", k.name, k.doc);
   fmt::print("studies (affpcl reproduce …)\n");
@@ -81,6 +86,7 @@ Json as_json() {
         {{"name", s.name}, {"doc", read_study(std::string(s.spec), std::string(s.name)).title}});
   j["run"] = params_json(run_params());
   j["method"] = params_json(method_params());
+  j["compress"] = params_json(compression_params());
   return j;
 }
 

@@ -186,6 +186,7 @@ int reproduce_benchmark(const Options& o, const std::string& command_line) {
   if (o.report) refuse_report_without(o.out);
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const BenchmarkResult result = run_benchmark(options);
+  take_time_to_write();
   const std::string json = benchmark_json(result, command_line);
   if (folder) {
     folder->add("benchmark.json", json);

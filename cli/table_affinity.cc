@@ -120,9 +120,37 @@ void print_matrix(const PilotResult& r) {
   }
 }
 
+// The gain that each agent should have from a centre.
+void print_joined(const PilotResult& r) {
+  fmt::print("{} agent{}, {} of {} rows, {} columns; target '{}'; a centre of {} agents and {} rows\n",
+             r.agents.size(), r.agents.size() == 1 ? "" : "s", r.used, r.rows, r.encoding.dim() - 1,
+             r.encoding.target, r.centre_agents, r.centre_rows);
+  for (const std::string& note : r.notes)
+    fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
+  std::size_t width = 5;
+  for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
+  fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", "agent", width, "rows", "pilot",
+             "expected gain", "loss, of alone", "");
+  for (std::size_t i = 0; i < r.agents.size(); ++i) {
+    if (r.agents.size() > kShown && i == kShown) {
+      fmt::print("  … {} more, in affinity.csv (--out)\n", r.agents.size() - kShown);
+      break;
+    }
+    const AgentPilot& a = r.agents[i];
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", shortened(r.names[i]), width, a.rows, a.used,
+               fmt::format("{:.4g} [{:.4g}, {:.4g}]", a.gain.mean, a.gain.lo, a.gain.hi), text(a.loss),
+               to_text(a.prospect));
+  }
+  fmt::print(
+      "expected on new rows once all rows are used, with the centre instead of learning alone: the gain "
+      "in squared error, and the error over that of learning alone, with 90 % intervals; nothing was "
+      "sent\n");
+}
+
 }  // namespace
 
 void print_pilot(const PilotResult& r) {
+  if (r.joined()) return print_joined(r);
   fmt::print("{} agents, {} of {} rows, {} columns; target '{}'\n", r.agents.size(), r.used, r.rows,
              r.encoding.dim() - 1, r.encoding.target);
   for (const std::string& note : r.notes)

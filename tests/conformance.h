@@ -170,11 +170,21 @@ inline ::testing::AssertionResult same_bits(const std::vector<double>& a,
 struct Setting {
   int period = 1, batch = 1;
   bool own_steps = false;  // every agent has its own step size
+  double participation = 1;
+  Compression compress = {};
 };
 
 inline const std::vector<Setting>& settings() {
-  static const std::vector<Setting> kSettings = {{1, 1}, {1, 2},       {3, 1},
-                                                 {3, 2}, {1, 1, true}, {3, 2, true}};
+  static const std::vector<Setting> kSettings = {
+      {1, 1},
+      {1, 2},
+      {3, 1},
+      {3, 2},
+      {1, 1, true},
+      {3, 2, true},
+      {1, 1, false, 0.3},
+      {3, 2, false, 0.3, {Compression::Kind::kTopK, 0.3}},
+      {1, 1, false, 1, {Compression::Kind::kQuantise}}};
   return kSettings;
 }
 
@@ -196,13 +206,15 @@ class Trial {
     o.replicate = 1;
     o.steps = kSteps;
     o.tail = 4;
+    o.participation = setting_.participation;
     o.curve_agents = {0, problem_.shape().agents - 1};
     return o;
   }
   std::unique_ptr<Run> start(Team& team) const {
-    return std::make_unique<Run>(
-        problem_, one_method(method_, step_, setting_.period, setting_.batch, given_), options(),
-        team);
+    std::vector<RunMethod> methods =
+        one_method(method_, step_, setting_.period, setting_.batch, given_);
+    methods[0].compress = setting_.compress;
+    return std::make_unique<Run>(problem_, std::move(methods), options(), team);
   }
   // Some of a method's options go only with some settings; the defaults go with all, but where they
   // ask for means or true solutions that the problem does not have.
@@ -339,6 +351,7 @@ inline void does_not_mind_company(const Trial& t) {
   methods.push_back(make_method(other, t.step(), t.setting().period, t.setting().batch));
   methods.push_back(
       make_method(t.method(), t.step(), t.setting().period, t.setting().batch, t.given()));
+  methods.back().compress = t.setting().compress;
   methods.push_back(make_method(other, t.step(), 2, 1));
   Run run(t.problem(), std::move(methods), t.options(), *team);
   run.advance(Trial::kSteps);
@@ -418,17 +431,21 @@ inline void check_method(const MethodKind& method, const ProblemKind& kind,
   for (const Setting& setting : settings()) {
     SCOPED_TRACE(::testing::Message()
                  << method.name << " on " << kind.name << ", period " << setting.period
-                 << ", batch " << setting.batch << (setting.own_steps ? ", own steps" : ""));
+                 << ", batch " << setting.batch << (setting.own_steps ? ", own steps" : "")
+                 << (setting.participation < 1 ? ", partial participation" : "")
+                 << (setting.compress.on() ? ", " + to_text(setting.compress) : ""));
     const Trial trial(method, *problem, setting, given);
     if (trial.refused()) continue;
     gives_finite_results(trial);
     is_the_same_on_any_team(trial);
-    if (&setting == &settings().front() || (given.empty() && &setting == &settings().back()))
+    const bool first = &setting == &settings().front(),
+               some = setting.participation < 1 || setting.compress.on();
+    if (first || (given.empty() && (some || &setting == &settings()[5])))
       is_the_same_on_any_ranks(trial);
     survives_saving(trial);
     keeps_nothing_to_itself(trial);
     does_not_mind_company(trial);
-    if (!setting.own_steps && given.empty()) does_not_mind_the_order(method, setting);
+    if (!setting.own_steps && !some && given.empty()) does_not_mind_the_order(method, setting);
     if (::testing::Test::HasFailure()) return;
   }
   if (given.empty()) learns(method, kind);

@@ -103,6 +103,31 @@ TEST(Rows, AloneEveryAgentTakesItsOwnRowsOnce) {
   }
 }
 
+// pFedMe sends models, not steps: those of agents whose rows have ended must not count.
+TEST(Rows, ModelsOfAbsentAgentsAreNotInTheMean) {
+  const Rows::Data data = small();
+  const Rows rows(data, Rows::Order::kOnce, Rows::Form::kChannels);
+  std::array<std::array<double, 2>, 3> own = {};
+  for (std::int64_t t = 0; t < 3; ++t) {
+    std::array<double, 2> mean = {0, 0};
+    double present = 0;
+    const auto row = [&](std::size_t i) { return data.first[i] + t; };
+    for (std::size_t i = 0; i < 3; ++i)
+      if (row(i) < data.first[i + 1]) ++present, mean[0] += own[i][0], mean[1] += own[i][1];
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (row(i) >= data.first[i + 1]) continue;
+      const double* phi = data.phi->data() + 2 * row(i);
+      const double e =
+          phi[0] * own[i][0] + phi[1] * own[i][1] - data.y[static_cast<std::size_t>(row(i))];
+      for (std::size_t k = 0; k < 2; ++k)
+        own[i][k] -= 0.1 * (phi[k] * e + 2 * (own[i][k] - mean[k] / present));
+    }
+  }
+  const auto x = learnt(rows, "pfedme", {{"lambda", 2.0}});
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(x[i][k], own[i][k], 1e-15) << i;
+}
+
 // The common model takes the mean over those who have a row; `residual` moves with it, also where
 // its own rows have ended.
 TEST(Rows, MeansAreOverThosePresent) {

@@ -36,8 +36,10 @@ try:
     else:
         table = pa.feather.read_table(sys.argv[1])
     for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+        held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        as_text = pa.float64() if pa.types.is_floating(held) else held  # 0.1 as float32 is not 0.1
+        if as_text != field.type:
+            table = table.set_column(i, field.name, table.column(i).cast(held).cast(as_text))
         elif pa.types.is_nested(field.type):
             raise ValueError(f"column '{field.name}' holds {field.type}")
     pa.csv.write_csv(table, sys.stdout.buffer)

@@ -20,17 +20,18 @@ void CountRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
 void CountRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
   const Out cell = block.scratch().rows(1), own = tally(block.agents, first);
   block.problem().ratio_cells()->cell(block.lanes(), s, cell);
-  for (int l = 0; l < block.lanes().count; ++l) {
+  each_lane(message.present(), [&](int l) {
     const int c = static_cast<int>(cell.p[l]);
-    if (c < 0) continue;
+    if (c < 0) return;
     own.row(c)[l] += 1;
-    message.at(counts_)[c] += 1;
-    double* M = message.at(M_) + static_cast<std::ptrdiff_t>(c) * d();
-    for (int r = 0; r < d(); ++r) M[r] += g.row(r)[l];
-  }
+    message.at(counts_, l)[c] += 1;
+    double* M = message.at(M_, l) + static_cast<std::ptrdiff_t>(c) * d();
+    for (int r = 0; r < d(); ++r) M[r] += g.at(r, l);
+  });
 }
 
-void CountRatio::centre(const Round&, Mean mean, Centre centre) const {
+void CountRatio::centre(const Round& round, Mean mean, Centre centre) const {
+  begin_round(round, centre);
   accumulate(centre, psi0_, mean[counts_]);
   const double *M = mean[M_], *seen = centre[psi0_].p;
   const std::span<double> gbar = centre.mutate(gbar_), met = centre.mutate(met_);
@@ -39,7 +40,9 @@ void CountRatio::centre(const Round&, Mean mean, Centre centre) const {
   std::size_t cells = 0;
   for (int c = 0; c < p(); ++c) {
     rank += seen[c] > 0;
-    if (mean[counts_][c] == 0) continue;
+    const double* row = M + c * d();  // of a compressed sum it may come without its count
+    if (mean[counts_][c] == 0 && std::all_of(row, row + d(), [](double x) { return x == 0; }))
+      continue;
     met[++cells] = c;
     for (int r = 0; r < d(); ++r) gbar[static_cast<std::size_t>(r)] += M[c * d() + r];
   }

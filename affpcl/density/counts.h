@@ -13,6 +13,7 @@ class CountRatio final : public LearntRatio {
   void contribute(const Block& block, In s, In g, bool first, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void correct(const Block& block, Mean mean, Out rg) const override;
+  std::vector<std::string_view> uncompressed() const override { return {"counts"}; }
   void own(const Block& block, In s, Out rho) const override;
 
  private:

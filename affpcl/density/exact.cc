@@ -20,7 +20,7 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
     throw BadInput(
         "precision = \"f32\" needs a problem whose environments are normal; use \"f64\"");
   if (problem.facets().occupancy != nullptr) {
-    acting_ = std::make_unique<OccupancyRatio>(true);
+    acting_ = std::make_unique<OccupancyRatio>();
     return acting_->declare(problem, agent, centre, sum);
   }
   if (problem.densities() == nullptr)
@@ -32,10 +32,16 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
 
 void ExactRatio::contribute(const Block& block, In s, In g, bool first, Message message) const {
   if (acting_) return acting_->contribute(block, s, g, first, message);
-  const Densities& densities = *block.problem().densities();
-  if (config_.single)
-    return densities.accumulate_single(block.lanes(), s, g, block.scratch(), message.at(M_));
-  densities.accumulate(block.lanes(), s, g, block.scratch(), message.at(M_));
+  const Densities& of = densities(block.round);
+  const LaneSet all = all_lanes(block.lanes().count);
+  message.each(M_, [&](LaneSet which, double* M) {
+    if (which != all)
+      of.accumulate_some(which, block.lanes(), s, g, config_.single, block.scratch(), M);
+    else if (config_.single)
+      of.accumulate_single(block.lanes(), s, g, block.scratch(), M);
+    else
+      of.accumulate(block.lanes(), s, g, block.scratch(), M);
+  });
 }
 
 void ExactRatio::end(const Block& block, In x, Message message) const {
@@ -48,12 +54,12 @@ void ExactRatio::centre(const Round& round, Mean mean, Centre centre) const {
 
 void ExactRatio::correct(const Block& block, Mean mean, Out rg) const {
   if (acting_) return acting_->correct(block, mean, rg);
-  block.problem().densities()->correct(block.lanes(), mean[M_], rg);
+  densities(block.round).correct(block.lanes(), mean[M_], rg);
 }
 
 void ExactRatio::own(const Block& block, In s, Out rho) const {
   if (acting_) return acting_->own(block, s, rho);
-  block.problem().densities()->own(block.lanes(), s, block.scratch(), rho);
+  densities(block.round).own(block.lanes(), s, block.scratch(), rho);
 }
 
 }  // namespace affpcl

@@ -25,8 +25,18 @@ class ExactRatio final : public Ratio {
   void correct(const Block& block, Mean mean, Out rg) const override;
   void own(const Block& block, In s, Out rho) const override;
   bool learns() const override { return acting_ != nullptr; }
+  std::vector<std::string_view> uncompressed() const override {
+    return acting_ ? acting_->uncompressed() : std::vector<std::string_view>{};
+  }
+  bool needs_densities() const override { return acting_ == nullptr; }
 
  private:
+  // Against the mixture of the agents present.
+  const Densities& densities(const Round& round) const {
+    return round.present != nullptr ? *round.present->densities(round.problem)
+                                    : *round.problem.densities();
+  }
+
   Config config_;
   Product M_;
   std::unique_ptr<OccupancyRatio> acting_;

@@ -5,6 +5,9 @@
 //
 // As the paper has them, for comparison: least squares needs no step size and is as fast as can be.
 // They start at eta = 0: in the first form that is rho = 0.
+//
+// An agent steps in the rounds that it takes part in, so where agents are absent eta^i becomes the
+// ratio to the mixture that agent i meets: itself with share 1/m, the others with the rest.
 #pragma once
 
 #include "affpcl/density/linear.h"
@@ -23,6 +26,8 @@ class FixedPointRatio final : public LinearRatio {
   explicit FixedPointRatio(const Config& config);
   void declare(const Problem& problem, Layout& agent, Layout& centre, SumLayout& sum) override;
   void contribute(const Block& block, In s, In g, bool first, Message message) const override;
+  bool against_all() const override { return false; }
+  std::vector<std::string_view> uncompressed() const override { return {"samples", "psi", "G"}; }
   void centre(const Round&, Mean mean, Centre) const override { trace(mean[sum_G_]); }
   void correct(const Block& block, Mean mean, Out rg) const override;
   void own(const Block& block, In s, Out rho) const override;

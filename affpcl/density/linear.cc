@@ -52,12 +52,13 @@ void LinearRatio::contribute(const Block& block, In s, In g, bool first, Message
   const Agents agents = block.agents;
   Out psi;
   if (first && past()) {  // straight to where it waits
+    begin_round(agents);
     add_scaled(agents[own_], 1, agents[fresh_]);
     psi = agents[fresh_];
     (*psi_)(block.problem(), agents.lanes, s, psi);
   } else {
     psi = features(block, s);
-    add_scaled(tally(agents, false), 1, psi);
+    add_scaled(tally(agents, first), 1, psi);
   }
   message.add(sum_psi_, psi);
   add(message, psi, g);
@@ -85,6 +86,7 @@ double LinearRatio::trace(const double* G) const {
 
 void LinearRatio::centre(const Round& round, Mean mean, Centre centre) const {
   trace(mean[sum_G_]);
+  begin_round(round, centre);
   accumulate(centre, psi0_, mean[sum_psi_].p);
   accumulate(centre, G_, mean[sum_G_]);
   double *W = centre.mutate(W_).data(), *N = centre.mutate(N_).data();

@@ -25,6 +25,7 @@ class LinearRatio : public LearntRatio {
   void contribute(const Block& block, In s, In g, bool first, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void own(const Block& block, In s, Out rho) const override;
+  std::vector<std::string_view> uncompressed() const override { return {"psi", "G"}; }
 
  protected:
   // psi of a block, and this round's sums.

@@ -7,6 +7,16 @@
 
 namespace affpcl {
 
+const Params<OccupancyRatio::Config>& OccupancyRatio::params() {
+  static const Params<Config> kParams = {
+      {"shrink",
+       &Config::shrink,
+       {"none", "james-stein"},
+       "learnt ratios: pull rho to 1 as far as the samples cannot tell it from 1"},
+  };
+  return kParams;
+}
+
 void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
                              SumLayout& sum) {
   if (occupancy(problem) == nullptr)
@@ -24,6 +34,10 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   sum_q_ = sum.add_product("q", cells, 1);
   M_ = sum.add_product("M", cells, problem.shape().d);
   hits_ = sum.add_product("hits", cells, 1);
+  n_ = static_cast<double>(problem.shape().agents);
+  if (!shrink_) return;
+  f_ = centre.add("ratio_visits0", visits_.rows);
+  sum_f_ = sum.add_product("visits", visits_.rows, 1);
 }
 
 void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message message) const {
@@ -31,12 +45,12 @@ void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message me
   const Occupancy& laws = *occupancy(block.problem());
   const Out index = block.scratch().rows(1);
   laws.cell(agents.lanes, s, index);
-  for (int l = 0; l < agents.lanes.count; ++l) {
+  each_lane(message.present(), [&](int l) {
     const int c = static_cast<int>(index.p[l]);
-    double* M = message.at(M_) + static_cast<std::ptrdiff_t>(c) * M_.d;
-    for (int r = 0; r < M_.d; ++r) M[r] += g.row(r)[l];
-    message.at(hits_)[c] += 1;
-  }
+    double* M = message.at(M_, l) + static_cast<std::ptrdiff_t>(c) * M_.d;
+    for (int r = 0; r < M_.d; ++r) M[r] += g.at(r, l);
+    message.at(hits_, l)[c] += 1;
+  });
   if (visits_.rows == 0) return;
   laws.visit(agents.lanes, s, index);
   for (int l = 0; l < agents.lanes.count; ++l)
@@ -45,16 +59,51 @@ void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message me
 
 void OccupancyRatio::end(const Block& block, In x, Message message) const {
   const Agents agents = block.agents;
-  occupancy(block.problem())->law(agents.lanes, x, agents[visits_], block.scratch(), agents[q_]);
-  kernels::add_lane_sums(agents[q_], agents.lanes.count, 1, message.at(sum_q_));
+  Out visits = agents[visits_];
+  if (shrink_) {
+    message.add(Field{sum_f_.at, f_.rows}, visits);
+    visits = block.scratch().rows(visits_.rows);
+    shrink(block, visits);
+  }
+  occupancy(block.problem())->law(agents.lanes, x, visits, block.scratch(), agents[q_]);
+  message.add(Field{sum_q_.at, q_.rows}, agents[q_]);
+}
+
+// The agent's visits, or in the first round what it has: there is no mean yet.
+void OccupancyRatio::shrink(const Block& block, Out visits) const {
+  const Out own = block.agents[visits_];
+  const double* mean = block.centre[f_].p;
+  double all = 0;
+  int met = 0;
+  for (int o = 0; o < own.rows; ++o) all += mean[o], met += mean[o] > 0;
+  copy(own, visits);
+  const double excess = std::max(0, met - 3) * (1 - 1 / n_);
+  if (excess == 0) return;
+  for (int l = 0; l < block.lanes().count; ++l) {
+    double t = 0, X2 = 0;
+    for (int o = 0; o < own.rows; ++o) t += own.row(o)[l];
+    for (int o = 0; o < own.rows; ++o) {
+      const double expected = mean[o] / all * t, off = own.row(o)[l] - expected;
+      if (expected > 0) X2 += off * off / expected;
+    }
+    const double w = X2 > excess ? 1 - excess / X2 : 0;
+    for (int o = 0; o < own.rows; ++o) {
+      const double expected = mean[o] / all * t;
+      visits.row(o)[l] = expected + w * (own.row(o)[l] - expected);
+    }
+  }
 }
 
 void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
+  if (shrink_) std::copy_n(mean[sum_f_], f_.rows, centre.mutate(f_).data());
   std::copy_n(mean[sum_q_], q_.rows, centre.mutate(mix_).data());
   const std::span<double> met = centre.mutate(met_);
   std::size_t count = 0;
-  for (int c = 0; c < q_.rows; ++c)
-    if (mean[hits_][c] > 0) met[++count] = c;
+  for (int c = 0; c < q_.rows; ++c) {
+    const double* M = mean[M_] + static_cast<std::ptrdiff_t>(c) * M_.d;
+    if (mean[hits_][c] > 0 || std::any_of(M, M + M_.d, [](double x) { return x != 0; }))
+      met[++count] = c;  // of a compressed sum M may come without its sample
+  }
   met[0] = static_cast<double>(count);
 }
 
@@ -62,8 +111,7 @@ void OccupancyRatio::correct(const Block& block, Mean mean, Out rg) const {
   const double *mix = block.centre[mix_].p, *met = block.centre[met_].p;
   const int count = static_cast<int>(met[0]), d = M_.d;
   const Out q = block.scratch().rows(count);  // of the cells that were met
-  double* columns =
-      block.scratch().numbers(static_cast<std::size_t>(count * d));  // M over the mix
+  double* columns = block.scratch().numbers(static_cast<std::size_t>(count * d));  // M over the mix
   for (int k = 0; k < count; ++k) {
     const int c = static_cast<int>(met[k + 1]);
     // A sample that no agent's law allows counts for none.

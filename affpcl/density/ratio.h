@@ -37,6 +37,12 @@ class Ratio {
   virtual void own(const Block& block, In s, Out rho) const = 0;
   // Learnt from the sums of contribute; without them there is nothing to learn from.
   virtual bool learns() const { return false; }
+  // Where agents are absent: whether rho^i is the ratio to the mixture of all agents, and not to
+  // that of those present. Then the mean over those present needs weights (method/correction.h).
+  virtual bool against_all() const { return false; }
+  // Parts of the sum that must not be compressed (method/method.h).
+  virtual std::vector<std::string_view> uncompressed() const { return {}; }
+  virtual bool needs_densities() const { return false; }  // of the problem
 };
 
 struct RatioKind {

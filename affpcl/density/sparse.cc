@@ -24,8 +24,9 @@ void SparseRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
 }
 
 // Gershgorin: no row of the scaled matrix sums to more.
-void SparseRatio::centre(const Round&, Mean mean, Centre centre) const {
+void SparseRatio::centre(const Round& round, Mean mean, Centre centre) const {
   trace(mean[sum_G_]);
+  begin_round(round, centre);
   accumulate(centre, psi0_, mean[sum_psi_].p);
   accumulate(centre, G_, mean[sum_G_]);
   const double* G = centre[G_].p;
@@ -45,8 +46,11 @@ void SparseRatio::correct(const Block& block, Mean mean, Out rg) const {
   const Centre centre = block.centre;
   const Out eta = agents[eta_], V = block.scratch().rows(p()), G_eta = block.scratch().rows(p());
   const double *G = centre[G_].p, norm = centre[norm_].p[0];
-  subtract(agents[own_], centre[psi0_], V);
+  differences(agents, centre, block.scratch(), V, block.scratch().rows(1));
   kernels::matvec(G, p(), p(), eta, G_eta);
+  double deviation[kLanes];  // of V_k, in units of sqrt(G_kk)
+  const bool always = all_rounds(agents, centre, deviation);
+  for (double& s : deviation) s = always ? 1 : std::sqrt(s);
   const double factor = threshold_ * std::sqrt(2 * std::log(std::max(p(), 2)));
   for (int k = 0; k < p(); ++k) {
     const double g = G[k * p() + k];
@@ -54,9 +58,10 @@ void SparseRatio::correct(const Block& block, Mean mean, Out rg) const {
     const double step = 1 / (norm * g), cut = factor * std::sqrt(g);
     for (int l = 0; l < kLanes; ++l) {
       const double z = eta.row(k)[l] + step * (V.row(k)[l] - G_eta.row(k)[l]);
-      eta.row(k)[l] = penalty_ == Penalty::kL0
-                          ? (std::abs(z) * g > cut ? z : 0)
-                          : std::copysign(std::max(0.0, std::abs(z) - step * cut), z);
+      eta.row(k)[l] =
+          penalty_ == Penalty::kL0
+              ? (std::abs(z) * g > deviation[l] * cut ? z : 0)
+              : std::copysign(std::max(0.0, std::abs(z) - step * (deviation[l] * cut)), z);
     }
   }
   apply_eta(mean, eta, 1, rg);

@@ -70,7 +70,10 @@ Journal read_journal(const std::string& path, const std::string& job,
       journal.totals.push_back(std::move(m.bytes));
     }
   }
-  if (whole < all.size()) std::filesystem::resize_file(path, whole);
+  // The first record is written whole or not at all.
+  if (whole == 0) throw BadInput(fmt::format("{}: it is no journal of a federation", path));
+  if (whole < all.size()) std::filesystem::resize_file(path, whole, error);
+  if (error) throw Failure(fmt::format("{}: cannot be written: {}", path, error.message()));
   return journal;
 }
 

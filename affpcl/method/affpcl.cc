@@ -14,15 +14,34 @@ const Params<AffPcl::Config>& AffPcl::params() {
        "moments on recorded channels without weights)"},
       {"central", &Config::central,
        "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i"},
+      {"aggregate", &Config::aggregate,
+       "the mean that corrects: of directions by the central objective, or by each agent's own b "
+       "(eq:het-pcl-alg, for agents of one environment: ratio = \"none\")"},
       {"correction", &Config::correction,
        "where the importance correction acts; client is for studies only"},
       {"guard", &Config::guard,
        "against harm by the others: returns a safe combination with the independent iterate; the "
-       "collaborative one has a weighted correction (weight) and its mean taken off (full); none is "
+       "collaborative one has a weighted correction (weight) and its mean taken off (full); none "
+       "is "
        "the paper"},
   };
   return kParams;
 }
+
+namespace {
+
+// Under another law than the agent's own, the others' b^j do not have the mean of b^0.
+void refuse_own_aggregate(const AffPcl::Config& config, const Values& values) {
+  if (config.aggregate != AffPcl::Aggregate::kOwn) return;
+  if (values.text("ratio") != "none")
+    throw BadInput(
+        "aggregate = \"own\" is for agents of one environment and needs ratio = \"none\": an "
+        "importance-corrected mean of the agents' own objectives is biased");
+  if (config.correction == AffPcl::Correction::kClient)
+    throw BadInput("aggregate = \"own\" needs correction = \"server\"");
+}
+
+}  // namespace
 
 MethodKind AffPcl::kind() {
   std::vector<Param> all = ratio_params();
@@ -30,8 +49,11 @@ MethodKind AffPcl::kind() {
   return {
       "affpcl",
       "personalised collaborative learning with affinity-based variance reduction (Algorithm 1)",
-      std::move(all),
-      [](const Values& v) { return std::make_unique<AffPcl>(params().read(v), make_ratio(v)); }};
+      std::move(all), [](const Values& v) {
+        const Config config = params().read(v);
+        refuse_own_aggregate(config, v);
+        return std::make_unique<AffPcl>(config, make_ratio(v));
+      }};
 }
 
 AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
@@ -56,6 +78,10 @@ void AffPcl::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayou
 }
 
 void AffPcl::refuse_average(const Setup& setup) const {
+  if (setup.partial)
+    throw BadInput(
+        "central = \"average\" needs all agents in every round: the average of all x^i is no sum "
+        "over those present");
   if (setup.period != 1 || !setup.step.common())
     throw BadInput(
         "central = \"average\" needs period = 1 and the same step size for all agents: only then "
@@ -67,13 +93,16 @@ void AffPcl::refuse_average(const Setup& setup) const {
 }
 
 // Algorithm 1 sends (s, g(x^c), g^b(theta^c), g^{c->i}) and gets three directions back. CDL-2 moves
-// x^c along the mean of g^{c->i}, so g(x^c) is not sent.
+// x^c along the mean of g^{c->i}, so g(x^c) is not sent; eq:het-pcl-alg needs nothing but g(x^c).
 Traffic AffPcl::traffic_of_algorithm1(const Setup& setup) const {
   Layout world, sample;
   setup.problem.declare(world, sample);
   const std::int64_t samples = std::int64_t{setup.period - 1} * setup.batch + setup.last;
   const int d = x_.rows, k = objective_.steps() ? objective_.theta().rows : 0,
-            directions = config_.central == Central::kEstimated ? 1 : 2;
+            directions = (config_.central == Central::kEstimated) ==
+                                 (config_.aggregate == Aggregate::kEstimated)
+                             ? 1
+                             : 2;
   return {samples * (sample.rows() + directions * d + k), 2 * d + k};
 }
 
@@ -102,6 +131,10 @@ void AffPcl::contribute(const Block& block, Message message) const {
   const In xc = block.centre[xc_], thetac = block.centre[objective_.theta()];
   const Out space = block.scratch().rows(x_.rows), gx = block.scratch().rows(x_.rows),
             gtheta = block.scratch().rows(objective_.theta().rows);
+  const bool own = config_.aggregate == Aggregate::kOwn;
+  const Out own_mean =
+      block.scratch().rows(own ? x_.rows : 0);  // of G(s, x^c) - b, for the average
+  fill(own_mean, 0);
   CentralPath::Walk path(path_, block, message);
   for (int k = 0; k < batch.steps; ++k) {
     path.begin(k);
@@ -111,14 +144,15 @@ void AffPcl::contribute(const Block& block, Message message) const {
       objective_.evaluate(block, {block.lanes(), s, b, path.x(), path.theta()}, g);
       move_centre(path, g);
       if (path.moved()) objective_.evaluate(block, {block.lanes(), s, b, xc, thetac}, g);
-      correction_.contribute(block, k, m, g.g, message);
+      if (own) add_scaled(own_mean, 1.0 / batch.samples(k), gx);
+      correction_.contribute(block, k, m, g.g, own ? gx : g.g, message);
       objective_.contribute(block, s, b, message);
     }
   }
   path.end();
   correction_.end(block, solution(block.agents, block.centre), message);
   guard_.contribute(block, message);
-  if (config_.central == Central::kAverage) contribute_average(block, message);
+  if (config_.central == Central::kAverage) contribute_average(block, own_mean, message);
 }
 
 // CDL and COE: one sample's central directions.
@@ -129,10 +163,14 @@ void AffPcl::move_centre(CentralPath::Walk& path, const CentralDirections& g) co
 }
 
 // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, since
-// mean_i rho^i = 1.
-void AffPcl::contribute_average(const Block& block, Message message) const {
+// mean_i rho^i = 1. With the agents' own b^j in the mean, mean_i (b^0 - b^i)(s^i) remains.
+void AffPcl::contribute_average(const Block& block, In own_mean, Message message) const {
   const Out g = block.scratch().rows(x_.rows), moved = block.scratch().rows(x_.rows);
   direction(block, 0, block.agents[x_], g);
+  if (own_mean.rows > 0) {
+    add_scaled(g, 1, own_mean);
+    subtract(g, correction_.own(block, 0), g);
+  }
   fill(moved, 0);
   descend(moved, block.step_sizes(0), g);
   message.add(path_.sum_x(), moved);
@@ -142,7 +180,7 @@ void AffPcl::centre(const Round& round, Mean mean, Centre centre) const {
   path_.centre(mean, centre);
   objective_.centre(mean, centre);
   correction_.centre(round, mean, centre);
-  guard_.centre(mean, centre);
+  guard_.centre(round, mean, centre);
 }
 
 void AffPcl::update(const Block& block, Mean mean) const {
@@ -154,11 +192,18 @@ void AffPcl::update(const Block& block, Mean mean) const {
   for (int k = 0; k < block.batch.steps; ++k) {
     direction(block, k, x, g);                               // g^i(x^i)
     drift_.follow(block, rg, correction_.own(block, k), h);  // h = rg^i - g^{c->i}
-    guard_.apply(block, k, g, h);
+    guard_.apply(block, g, h);
     descend(x, block.step_sizes(k), g, h);
     combination.step(k, h);
   }
   combination.end(x);
+}
+
+std::vector<std::string_view> AffPcl::uncompressed() const {
+  std::vector<std::string_view> all = objective_.uncompressed();
+  for (const std::string_view part : correction_.ratio().uncompressed()) all.push_back(part);
+  all.push_back("guard");
+  return all;
 }
 
 // The tallies of the drift monitor, then those of the guard and of the combination.
@@ -173,8 +218,7 @@ void AffPcl::report(Agents agents, Out rows) const {
   const auto monitored = static_cast<int>(DriftMonitor::tallies().size());
   drift_.report(agents, {rows.p, monitored, rows.lanes});
   guard_.report(agents, {rows.row(monitored), rows.rows - monitored, rows.lanes});
-  if (combination_.on())
-    copy(combination_.share(agents), {rows.row(rows.rows - 1), 1, rows.lanes});
+  if (combination_.on()) copy(combination_.share(agents), {rows.row(rows.rows - 1), 1, rows.lanes});
 }
 
 std::vector<std::string> AffPcl::columns() const {

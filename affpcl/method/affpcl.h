@@ -10,9 +10,9 @@
 //   x^c_{t+1}     = x^c_t - alpha^c (1/n) sum_j g^j(x^c_t)            CDL, eq:fl
 //   theta^c_{t+1} = theta^c_t - alpha^b (1/n) sum_j coe_j(theta^c_t)  COE, eq:obj-alg
 //
-// rho^i = mu^i / mu^0, with mu^0 the mixture of all mu^j; coe_j is the direction of central objective
-// estimation (problem/facets.h). rg^i - g^{c->i} has mean 0 and cancels noise of g^i: g^{c->i} is
-// taken at the agent's own sample. docs/explain/affpcl.md derives it.
+// rho^i = mu^i / mu^0, with mu^0 the mixture of all mu^j; coe_j is the direction of central
+// objective estimation (problem/facets.h). rg^i - g^{c->i} has mean 0 and cancels noise of g^i:
+// g^{c->i} is taken at the agent's own sample. docs/explain/affpcl.md derives it.
 //
 // The parts: central_objective.h (bhat^c and COE), central_path.h (the centre's steps),
 // correction.h (rg^i and g^{c->i}, with rho of density/ratio.h), guard.h, combination.h,
@@ -23,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affpcl/method/central_objective.h"
@@ -41,9 +42,13 @@ class AffPcl final : public Method {
   using Correction = ImportanceCorrection::Side;
   // CDL-1 (eq:alg-cdl-1: own b^j), CDL-2 (eq:alg-cdl-2: bhat^c), x^0 = mean of x^i.
   enum class Central { kOwn, kEstimated, kAverage };
+  // The mean that corrects holds g^{c->j} (eq:ker-het-pcl-alg), or G(s^j, x^c) - b^j(s^j) with each
+  // agent's own b^j (eq:het-pcl-alg, for agents of one environment: rho = 1).
+  enum class Aggregate { kEstimated, kOwn };
   struct Config {
     Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
+    Aggregate aggregate = Aggregate::kEstimated;
     Correction correction = Correction::kServer;
     Guard::Mode guard = Guard::Mode::kNone;
   };
@@ -71,13 +76,14 @@ class AffPcl final : public Method {
   void report(Agents agents, Out rows) const override;
   std::vector<std::string> columns() const override;
   void conclude(std::span<const double> tallies, std::span<double> columns) const override;
+  std::vector<std::string_view> uncompressed() const override;
   Traffic published_traffic() const override { return published_; }
 
  private:
   Traffic traffic_of_algorithm1(const Setup& setup) const;
   void refuse_average(const Setup& setup) const;
   void move_centre(CentralPath::Walk& path, const CentralDirections& g) const;
-  void contribute_average(const Block& block, Message message) const;
+  void contribute_average(const Block& block, In own_mean, Message message) const;
 
   Config config_;
   CentralObjective objective_;
@@ -94,6 +100,11 @@ class AffPcl final : public Method {
 template <>
 struct EnumNames<AffPcl::Central> {
   static constexpr std::string_view all[] = {"own", "estimated", "average"};
+};
+
+template <>
+struct EnumNames<AffPcl::Aggregate> {
+  static constexpr std::string_view all[] = {"estimated", "own"};
 };
 
 }  // namespace affpcl

@@ -27,6 +27,7 @@ class AllForOne final : public Method {
   void start(const Problem& problem, Agents agents) const override;
   void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
+  std::vector<std::string_view> uncompressed() const override { return {"weight"}; }
   void update(const Block& block, Mean mean) const override;
   In solution(Agents agents, Centre) const override { return agents[x_]; }
 

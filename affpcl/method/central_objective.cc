@@ -92,12 +92,12 @@ void CentralObjective::add_cell(const Block& block, In s, In b, Message message)
   const Out cell = block.scratch().rows(1), value = block.scratch().rows(width_);
   table.cell(lanes, s, cell);
   table.table_value(lanes, s, b, value);
-  for (int l = 0; l < lanes.count; ++l) {
-    if (cell.p[l] < 0) continue;
-    double* c = message.at(cells_) + static_cast<std::ptrdiff_t>(cell.p[l]) * (width_ + 1);
+  each_lane(message.present(), [&](int l) {
+    if (cell.p[l] < 0) return;
+    double* c = message.at(cells_, l) + static_cast<std::ptrdiff_t>(cell.p[l]) * (width_ + 1);
     for (int r = 0; r < width_; ++r) c[r] += value.row(r)[l];
     c[width_] += 1;
-  }
+  });
 }
 
 // COE's direction is M theta - v: its value at 0 is -v, at a unit vector a column of M minus v.
@@ -115,20 +115,23 @@ void CentralObjective::add_moments(const Block& block, In s, In b, Message messa
     linear.Phi(lanes, s, theta, scratch, bhat);
     linear.coe(lanes, s, b, theta, bhat, to);
   };
-  const auto total = [&](Out of, int r) {
-    double sum = 0;
-    for (int l = 0; l < lanes.count; ++l) sum += of.row(r)[l];
-    return sum;
+  const auto add_column = [&](int c, Out column, double factor) {
+    message.each(moments_, [&](LaneSet which, double* moments) {
+      for (int r = 0; r < k; ++r) {
+        double sum = 0;
+        each_lane(which, [&](int l) { sum += column.row(r)[l]; });
+        moments[r * (k + 1) + c] += factor * sum;
+      }
+    });
   };
-  double* moments = message.at(moments_);
   coe(at_zero);
-  for (int r = 0; r < k; ++r) moments[r * (k + 1) + k] -= total(at_zero, r);
+  add_column(k, at_zero, -1);
   for (int c = 0; c < k; ++c) {
     unit[c] = 1;
     coe(g);
     unit[c] = 0;
     subtract(g, at_zero, g);
-    for (int r = 0; r < k; ++r) moments[r * (k + 1) + c] += total(g, r);
+    add_column(c, g, 1);
   }
 }
 

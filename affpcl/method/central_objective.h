@@ -9,6 +9,9 @@
 //   tabular   a running mean of b per state (apx:lfa)
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "affpcl/base/params.h"
 #include "affpcl/method/method.h"
 
@@ -22,6 +25,7 @@ class CentralObjective {
   void declare(const Setup& setup, Layout& centre, SumLayout& sum);  // resolves kAuto
   void start(const Problem& problem, Centre centre) const;
 
+  std::vector<std::string_view> uncompressed() const { return {"cells", "moments"}; }
   bool steps() const { return form_ == Form::kLearnt; }  // theta^c moves by gradient steps
   Field theta() const { return theta_; }                 // theta^c; no rows where there is none
 

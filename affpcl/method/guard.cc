@@ -18,7 +18,6 @@ double squared_shares(double t) {
 void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum) {
   if (!on()) return;
   const Shape shape = setup.problem.shape();
-  tolerance_ = 1 + 3.2 * std::sqrt(2 / (static_cast<double>(shape.agents) * shape.d));
   hbar_ = agent.add("guard_h", shape.d);
   means_ = agent.add("guard", kRows);
   const Recorded* recorded = setup.problem.facets().recorded;
@@ -28,51 +27,55 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   sum_ = sum.add("guard", 2);
 }
 
-void Guard::evidence(std::int64_t steps, Agents agents, double* square, double* variance) const {
-  const Out hbar = agents[hbar_];
+void Guard::evidence(Agents agents, double* square, double* variance) const {
+  const Out hbar = agents[hbar_], m = agents[means_];
   std::fill_n(square, hbar.lanes, 0.0);
-  std::fill_n(variance, hbar.lanes, 0.0);
-  if (steps < 2) return;
-  const double q = squared_shares(static_cast<double>(steps));
-  const double* hh = agents[means_].row(kHH);
+  const double *hh = m.row(kHH), *steps = m.row(kSteps);
   for (int r = 0; r < hbar.rows; ++r)
     for (int l = 0; l < hbar.lanes; ++l) square[l] += hbar.row(r)[l] * hbar.row(r)[l];
-  for (int l = 0; l < hbar.lanes; ++l) variance[l] = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
+  for (int l = 0; l < hbar.lanes; ++l) {
+    const double q = squared_shares(std::max(steps[l], 2.0)),
+                 of_mean = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
+    variance[l] = steps[l] < 2 ? 0 : of_mean;
+    square[l] = steps[l] < 2 ? 0 : square[l];
+  }
 }
 
 void Guard::contribute(const Block& block, Message message) const {
   if (!debias_) return;
   const Out numbers = block.scratch().rows(2);
-  evidence(block.round.first, block.agents, numbers.row(0), numbers.row(1));
+  evidence(block.agents, numbers.row(0), numbers.row(1));
   message.add(sum_, numbers);
 }
 
-void Guard::centre(Mean mean, Centre centre) const {
+void Guard::centre(const Round& round, Mean mean, Centre centre) const {
   if (!debias_) return;
-  centre.mutate(pool_)[0] = std::max(0.0, mean[sum_].p[0] - tolerance_ * mean[sum_].p[1]);
+  const double numbers =
+      static_cast<double>(round.count_present()) * static_cast<double>(hbar_.rows);
+  const double tolerance = 1 + 3.2 * std::sqrt(2 / numbers);
+  centre.mutate(pool_)[0] = std::max(0.0, mean[sum_].p[0] - tolerance * mean[sum_].p[1]);
 }
 
-void Guard::apply(const Block& block, int k, In g, Out h) const {
+void Guard::apply(const Block& block, In g, Out h) const {
   if (!on()) return;
   const Agents agents = block.agents;
-  const std::int64_t step = block.round.first + k;
   const int lanes = h.lanes;
   const Out hbar = agents[hbar_], m = agents[means_];
-  double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias);
+  double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias),
+         *t = m.row(kSteps);
   double square[kLanes], variance[kLanes];
   std::fill_n(s, lanes, 0.0);
   if (debias_) {
-    evidence(step, agents, square, variance);
+    evidence(agents, square, variance);
     const double B2 = block.centre[pool_].p[0];
     if (B2 > 0)
       for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
   }
-  const auto t = static_cast<double>(step);
   for (int l = 0; l < lanes; ++l)  // as if one step more had said c = 1
-    c[l] = hh[l] > 0 ? std::clamp((hh[l] - t * gh[l]) / ((t + 1) * hh[l]), 0.0, 1.0) : 1;
+    c[l] = hh[l] > 0 ? std::clamp((hh[l] - t[l] * gh[l]) / ((t[l] + 1) * hh[l]), 0.0, 1.0) : 1;
 
-  double now_gh[kLanes] = {}, now_hh[kLanes] = {};
-  const double share = newest_share(t + 1);
+  double now_gh[kLanes] = {}, now_hh[kLanes] = {}, share[kLanes];
+  for (int l = 0; l < lanes; ++l) share[l] = newest_share(t[l] + 1);
   for (int r = 0; r < h.rows; ++r) {
     double *H = h.row(r), *mean = hbar.row(r);
     const double* G = g.row(r);
@@ -81,12 +84,13 @@ void Guard::apply(const Block& block, int k, In g, Out h) const {
       now_gh[l] += G[l] * x;
       now_hh[l] += x * x;
       H[l] = c[l] * (x - s[l] * mean[l]);
-      mean[l] += share * (x - mean[l]);
+      mean[l] += share[l] * (x - mean[l]);
     }
   }
   for (int l = 0; l < lanes; ++l) {
-    gh[l] += share * (now_gh[l] - gh[l]);
-    hh[l] += share * (now_hh[l] - hh[l]);
+    gh[l] += share[l] * (now_gh[l] - gh[l]);
+    hh[l] += share[l] * (now_hh[l] - hh[l]);
+    t[l] += 1;
   }
 }
 

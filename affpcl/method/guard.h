@@ -31,9 +31,9 @@ class Guard {
 
   void declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout& sum);
   void contribute(const Block& block, Message message) const;
-  void centre(Mean mean, Centre centre) const;
-  // Turns the h of local step k into c (h - s hbar), then takes g and h into the means.
-  void apply(const Block& block, int k, In g, Out h) const;
+  void centre(const Round& round, Mean mean, Centre centre) const;
+  // Turns the h of a local step into c (h - s hbar), then takes g and h into the means.
+  void apply(const Block& block, In g, Out h) const;
 
   std::vector<Tally> tallies() const;
   void report(Agents agents, Out rows) const;
@@ -41,19 +41,18 @@ class Guard {
   static void conclude(std::span<const double> tallies, std::span<double> columns);
 
  private:
-  enum Row { kGH, kHH, kWeight, kDebias, kRows };
+  enum Row { kGH, kHH, kWeight, kDebias, kSteps, kRows };  // kSteps: that the agent has taken
   bool on() const { return mode_ != Mode::kNone; }
-  // |hbar|^2 and the variance of hbar after so many steps, lane by lane.
-  void evidence(std::int64_t steps, Agents agents, double* square, double* variance) const;
+  // |hbar|^2 and the variance of hbar, lane by lane.
+  void evidence(Agents agents, double* square, double* variance) const;
 
   Mode mode_;
   // Mode full. Not on rows that are drawn again: there the mean of h is not 0 by chance.
   bool debias_ = false;
-  double tolerance_ = 1;  // 1 + 3.2 sqrt(2/(n d))
-  Field hbar_;            // agent: the mean of h
-  Field means_;           // agent: the means of <g, h> and <h, h>; c and s as they were last
-  Field pool_;            // centre: B^2
-  Field sum_;             // sum: |hbar|^2, v
+  Field hbar_;   // agent: the mean of h
+  Field means_;  // agent: the means of <g, h> and <h, h>; c and s as they were last
+  Field pool_;   // centre: B^2
+  Field sum_;    // sum: |hbar|^2, v
 };
 
 template <>

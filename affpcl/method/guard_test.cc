@@ -24,18 +24,17 @@ class Bench {
   // Both agents have this g and h; what becomes of h.
   std::array<double, 2> step(std::array<double, 2> g, std::array<double, 2> h) {
     scratch_.clear();
-    const Block block{
-        {problem_, steps_, at_, 1, scratch_}, {}, agents_.block(0), {shared_.data()}};
+    const Block block{{problem_, steps_, at_, 1, scratch_}, {}, agents_.block(0), {shared_.data()}};
     std::vector<double> mean(static_cast<std::size_t>(sum_.size()) + 1);
     guard_.contribute(block, Message(mean.data(), {0, 2}));
     for (double& x : mean) x /= 2;
-    guard_.centre({mean.data()}, {shared_.data()});
+    guard_.centre(block.round, {mean.data()}, {shared_.data()});
     const Out G = scratch_.rows(2), H = scratch_.rows(2);
     fill(G, 0), fill(H, 0);
     for (int r = 0; r < 2; ++r)
       for (int l = 0; l < 2; ++l)
         G.row(r)[l] = g[static_cast<std::size_t>(r)], H.row(r)[l] = h[static_cast<std::size_t>(r)];
-    guard_.apply(block, 0, G, H);
+    guard_.apply(block, G, H);
     ++at_;
     return {H.row(0)[1], H.row(1)[1]};
   }

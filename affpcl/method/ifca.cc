@@ -34,7 +34,8 @@ void Ifca::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout&
     bbar_ = agent.add("bbar", x_.rows);
   }
   w_ = centre.add("w", config_.clusters * x_.rows);
-  moved_ = sum.add_product("moved", config_.clusters, x_.rows + 1);
+  moved_ = sum.add_product("moved", config_.clusters, x_.rows);
+  followers_ = sum.add_product("followers", config_.clusters, 1);
 }
 
 void Ifca::start(const Problem& problem, const Key& key, Centre centre) const {
@@ -105,18 +106,19 @@ void Ifca::contribute(const Block& block, Message message) const {
   const Out start = block.scratch().rows(x_.rows), cluster = block.agents[cluster_];
   own_model(block.agents, block.centre, start);
   const In moved = local_displacement(block, start);
-  for (int l = 0; l < block.lanes().count; ++l) {
-    double* sum = message.at(moved_) + static_cast<std::ptrdiff_t>(cluster.p[l]) * moved_.d;
-    for (int r = 0; r < x_.rows; ++r) sum[r] += moved.row(r)[l];
-    sum[x_.rows] += 1;
-  }
+  each_lane(message.present(), [&](int l) {
+    const auto c = static_cast<std::ptrdiff_t>(cluster.p[l]);
+    double* sum = message.at(moved_, l) + c * moved_.d;
+    for (int r = 0; r < x_.rows; ++r) sum[r] += moved.at(r, l);
+    message.at(followers_, l)[c] += 1;
+  });
 }
 
 void Ifca::centre(const Round&, Mean mean, Centre centre) const {
   const std::span<double> w = centre.mutate(w_);
   for (int c = 0; c < config_.clusters; ++c) {
     const double* sum = mean[moved_] + static_cast<std::ptrdiff_t>(c) * moved_.d;
-    const double followers = sum[x_.rows];  // as a share of all; a model without any stays
+    const double followers = mean[followers_][c];  // as a share of all; a model without any stays
     for (int r = 0; r < x_.rows && followers > 0; ++r)
       w[static_cast<std::size_t>(c * x_.rows + r)] += sum[r] / followers;
   }

@@ -27,6 +27,7 @@ class Ifca final : public Method {
   void contribute(const Block& block, Message message) const override;
   void centre(const Round& round, Mean mean, Centre centre) const override;
   void update(const Block& block, Mean mean) const override;
+  std::vector<std::string_view> uncompressed() const override { return {"followers"}; }
   In solution(Agents agents, Centre) const override { return agents[x_]; }
 
  private:
@@ -40,7 +41,8 @@ class Ifca final : public Method {
   Field x_, cluster_;  // per agent: its model's copy, which one it is
   Field Abar_, bbar_;  // per agent, form figure: the exact means
   Field w_;            // centre: clusters x d
-  Product moved_;      // sum: one-hot(cluster) (displacement, 1)'
+  Product moved_;      // sum: one-hot(cluster) displacement'
+  Product followers_;  // sum: one-hot(cluster)
 };
 
 }  // namespace affpcl

@@ -31,6 +31,7 @@ struct Setup {
   int last;    // samples of a period's last step, at most `batch`
   std::int64_t steps = 0;  // local steps of the whole run
   bool averaged = false;   // an average of the solutions is scored, not the last one
+  bool partial = false;    // agents are absent from some rounds
 };
 
 // How a number that every agent ends a run with combines over replicates.
@@ -51,16 +52,14 @@ class Method {
   }
   virtual void start(const Problem& problem, Agents agents) const { (void)problem, (void)agents; }
 
-  virtual void contribute(const Block& block, Message message) const {
-    (void)block, (void)message;
-  }
+  virtual void contribute(const Block& block, Message message) const { (void)block, (void)message; }
   virtual void centre(const Round& round, Mean mean, Centre centre) const {
     (void)round, (void)mean, (void)centre;
   }
   virtual void update(const Block& block, Mean mean) const = 0;
 
-  // True: an agent that has no sample (class Recorded) keeps all its memory as it is. False: it is
-  // updated with a void sample, which must do no harm.
+  // True: an agent that is absent from a round (Block::present) keeps all its memory as it is, and
+  // what contribute and update write for it is taken back. False: what update writes stays.
   virtual bool rests() const { return true; }
 
   // What is scored, and what acts. Width 1 where all agents share it.
@@ -78,6 +77,8 @@ class Method {
   virtual void conclude(std::span<const double> tallies, std::span<double> columns) const {
     (void)tallies, (void)columns;
   }
+  // Names of parts of the sum that the method divides by or solves with: they are never compressed.
+  virtual std::vector<std::string_view> uncompressed() const { return {}; }
   // What the method sends as its authors wrote it, where that is not the sum; up = 0: the sum.
   virtual Traffic published_traffic() const { return {}; }
 };

@@ -48,9 +48,13 @@ void Scaffold::contribute(const Block& block, Message message) const {
   message.add(dc_, change);
 }
 
-void Scaffold::centre(const Round&, Mean mean, Centre centre) const {
+void Scaffold::centre(const Round& round, Mean mean, Centre centre) const {
   shift(centre.mutate(x_), mean[moved_]);
-  shift(centre.mutate(c_), mean[dc_]);
+  // c is the mean of all c_i, and those of absent agents stay.
+  const double share = static_cast<double>(round.count_present()) /
+                       static_cast<double>(round.problem.shape().agents);
+  const std::span<double> c = centre.mutate(c_);
+  for (std::size_t r = 0; r < c.size(); ++r) c[r] += share * mean[dc_].p[r];
 }
 
 }  // namespace affpcl

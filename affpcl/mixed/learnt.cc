@@ -17,18 +17,6 @@ constexpr double kLeastWeight = 0.01;  // of a form of D that is kept
 // The variances need no more digits than f and t have.
 constexpr double kTurnTolerance = 1e-3;
 
-Moments divided(const Moments& m, std::span<const double> noise, std::span<const double> wide) {
-  Moments out = m;
-  for (std::size_t i = 0; i < m.held(); ++i) {
-    const double f = noise[i];
-    for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= f;
-    for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= f;
-    out.yy[i] /= f;
-    out.wide[i] = wide[i];
-  }
-  return out;
-}
-
 double largest_move(const LearntLaw& now, const Learnt& before) {
   double moved = 0;
   for (std::size_t i = 0; i < now.noise.size(); ++i)
@@ -84,7 +72,7 @@ Learnt learn_agents(const Moments& moments, const DecompositionOptions& options,
     LearntLaw now = learn_law(moments, learnt.best(), team);
     learnt.law = now.law;
     if (turn == kTurns || !team.processes().any(largest_move(now, learnt) >= kNear)) break;
-    learnt.moments = divided(moments, now.noise, now.wide);
+    learnt.moments = divided(moments, now);
     learnt.noise = std::move(now.noise);
     const Variances near = learnt.best().variances;
     again.start = &near;
@@ -105,7 +93,7 @@ Learnt learn_near(const Learnt& near, const Moments& moments, const Decompositio
   Learnt learnt{.tried = {},
                 .forms = {},
                 .law = near.law,
-                .moments = divided(moments, near.noise, near.moments.wide),
+                .moments = divided(moments, {near.law, near.noise, near.moments.wide}),
                 .noise = near.noise};
   learnt.forms = weighted(decompose(learnt.moments, options, team).tried);
   return learnt;

@@ -79,11 +79,30 @@ std::string who_gained(const FitResult& r) {
 
 }  // namespace
 
+namespace {
+
+// Of agents that joined a centre: beside their own rows alone, and beside the centre alone.
+std::string joined_headline(const FitResult& r) {
+  const bool one = r.agents.size() == 1;
+  const std::string verdict =
+      one ? fmt::format("; expected gain {}, which is {}", with_interval(r.agents[0].gain),
+                        r.agents[0].verdict == Outcome::kEven ? "about even" : to_text(r.agents[0].verdict))
+          : fmt::format("; gain {}; {}", with_interval(r.gain), who_gained(r));
+  return fmt::format(
+      "with a centre of {} other agents the {} on {} is {:.4g}; {:.4g} from {} own rows alone ({}), {:.4g} "
+      "by the centre alone{}",
+      r.model.centre_agents, measure_name(r.model.encoding), scored_rows(r), r.loss.chosen,
+      r.loss.independent, one ? "its" : "their", in_known_units(r), r.loss.pooled, verdict);
+}
+
+}  // namespace
+
 std::string headline(const FitResult& r) {
   const std::size_t n = r.agents.size();
   if (!r.scored)
     return fmt::format("{} agents have a model each; not scored, so no gain is known",
                        r.model.agents.size());
+  if (r.model.joined) return joined_headline(r);
   if (n == 1)
     return fmt::format("one agent, so its own model is all there is: {} {:.4g} on {}",
                        measure_name(r.model.encoding), r.loss.chosen, scored_rows(r));

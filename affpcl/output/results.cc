@@ -28,6 +28,12 @@ Json to_json(const Estimate& e, bool with_median) {  // what is not finite is pr
 
 Json vs_json(const Estimate& e) { return std::isnan(e.mean) ? Json(nullptr) : to_json(e, false); }
 
+// 15, but 4.5.
+Json traffic(double numbers) {
+  if (numbers == std::floor(numbers)) return static_cast<std::int64_t>(numbers);
+  return numbers;
+}
+
 Json headline_json(const SettingResult& s) {
   const Headline h = headline(s);
   Json worst = nullptr;
@@ -134,27 +140,26 @@ std::string summary_json(const Study& study, const StudyResult& result,
       for (const ErrorResult& e : m.errors)
         errors[e.name] = {{"mse", to_json(e.mse, true)},
                           {"vs_independent", vs_json(e.vs_independent)}};
-      Json comm{{"up", m.sent}, {"down", m.sent}};
+      Json comm{{"up", traffic(m.up)}, {"down", traffic(m.down)}};
       if (m.published.up > 0) {
-        comm["up_algorithm1"] = m.published.up;
-        comm["down_algorithm1"] = m.published.down;
+        comm["up_algorithm1"] = traffic(m.present * static_cast<double>(m.published.up));
+        comm["down_algorithm1"] = traffic(m.present * static_cast<double>(m.published.down));
       }
       const bool watched = std::count(m.columns.begin(), m.columns.end(), "drift_z") > 0;
-      methods.push_back(
-          {{"name", m.name},
-           {"kind", m.kind},
-           {"mse", to_json(m.mse, true)},
-           {"vs_independent", vs_json(m.vs_independent)},
-           {"by_replicate", m.by_replicate},
-           {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
-           {"errors", std::move(errors)},
-           {"alarm", watched ? Json{{"agents", m.alarm.agents},
-                                  {"largest", m.alarm.largest},
-                                  {"too_short", m.alarm.too_short}}
-                             : Json(nullptr)},
-           {"agents", placeholder(texts.size())},
-           {"comm", std::move(comm)},
-           {"seconds", m.seconds}});
+      methods.push_back({{"name", m.name},
+                         {"kind", m.kind},
+                         {"mse", to_json(m.mse, true)},
+                         {"vs_independent", vs_json(m.vs_independent)},
+                         {"by_replicate", m.by_replicate},
+                         {"central", {{"x", m.central_x}, {"theta", m.central_theta}}},
+                         {"errors", std::move(errors)},
+                         {"alarm", watched ? Json{{"agents", m.alarm.agents},
+                                                  {"largest", m.alarm.largest},
+                                                  {"too_short", m.alarm.too_short}}
+                                           : Json(nullptr)},
+                         {"agents", placeholder(texts.size())},
+                         {"comm", std::move(comm)},
+                         {"seconds", m.seconds}});
       texts.push_back(agents_text(s, m));
     }
     settings.push_back({{"at", std::move(at)},
@@ -205,9 +210,9 @@ std::string agents_csv(const StudyResult& result) {
     for (const MethodResult& m : s.methods)
       for (std::size_t i = 0; i < m.agents.size(); ++i) {
         const Estimate &e = m.agents[i].mse, &v = m.agents[i].vs_independent;
-        out += fmt::format("{}{},{},{},{},{},{},{},{}", place(s), csv_field(m.name), i,
-                           number(e.mean), number(e.lo), number(e.hi), number(v.mean), number(v.lo),
-                           number(v.hi));
+        out +=
+            fmt::format("{}{},{},{},{},{},{},{},{}", place(s), csv_field(m.name), i, number(e.mean),
+                        number(e.lo), number(e.hi), number(v.mean), number(v.lo), number(v.hi));
         if (near) out += fmt::format(",{}", s.distance.empty() ? "" : number(s.distance[i]));
         for (const std::string& name : more) {
           const auto c = std::find(m.columns.begin(), m.columns.end(), name);

@@ -37,12 +37,14 @@ StudyResult result() {
   a.curves = {{-1, {10, 20}, {{1, 0.5, 1.5, 1}, {0.5, kNaN, kNaN, 0.5}}},
               {1, {10, 20}, {{2, 1, 3, 2}, {1.0 / 3, 0, kInf, 1}}}};
   a.sent = 15;
+  a.up = a.down = 15;
   a.seconds = 0.125;
   MethodResult b = a;
   b.name = "independent";
   b.vs_independent = {kNaN, kNaN, kNaN, kNaN};
   b.agents = {{{kNaN, kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN, kNaN}}};
   b.sent = 0;
+  b.up = b.down = 0;
   SettingResult first;
   first.at = {{"problem.delta_env", Value(0.0)}, {"method.x.name", Value(std::string("a,b"))}};
   first.replicates = 10;

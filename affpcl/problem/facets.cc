@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "affpcl/problem/present.h"
 #include "affpcl/problem/problem.h"
 
 namespace affpcl {
@@ -87,6 +88,18 @@ void FiniteMeans::mean_coe(Lanes lanes, In theta, Out g) const {
 void Densities::accumulate_single(Lanes, In, In, Scratch&, double*) const {
   throw std::logic_error("Densities::accumulate_single is needed where has_single() is true");
 }
+void Densities::accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single,
+                                Scratch& scratch, double* M) const {
+  const Scratch::Frame frame(scratch);
+  const Out some = scratch.rows(g.rows);
+  fill(some, 0);
+  each_lane(which, [&](int l) {
+    for (int r = 0; r < g.rows; ++r) some.row(r)[l] = g.at(r, l);
+  });
+  if (single) return accumulate_single(lanes, s, some, scratch, M);
+  accumulate(lanes, s, some, scratch, M);
+}
+std::unique_ptr<Densities> Densities::among(const Present&) const { return nullptr; }
 double Densities::tv(std::int64_t, std::int64_t) const { return std::nan(""); }
 
 void Occupancy::visit(Lanes, In, Out) const {

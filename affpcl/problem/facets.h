@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "affpcl/math/blocks.h"
+#include "affpcl/math/lane_set.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
 
 class Problem;
+struct Present;
 
 struct Draw {
   Key key;    // key.step counts an agent's samples
@@ -121,6 +124,14 @@ class Densities {
   // The same with a kernel in single precision, where there is one.
   virtual bool has_single() const { return false; }
   virtual void accumulate_single(Lanes lanes, In s, In g, Scratch& scratch, double* M) const;
+  // The same for some agents of the block, in either precision. Here the g of the others is taken
+  // as 0.
+  virtual void accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single,
+                               Scratch& scratch, double* M) const;
+  // The densities of these agents against their own mixture, and whether there are any. They are
+  // used while `present` and these densities last.
+  virtual bool has_parts() const { return false; }
+  virtual std::unique_ptr<Densities> among(const Present& present) const;
   // rg^i = M' eta^i
   virtual void correct(Lanes lanes, const double* M, Out rg) const = 0;
   // Total variation distance of mu^i and mu^j; NaN where there is no closed form.
@@ -194,7 +205,7 @@ struct Facets {
   const Means* means = nullptr;
   const Finite* finite = nullptr;
   const Densities* densities = nullptr;
-  const Cells* ratio_cells = nullptr;  // what counts as one cell where ratios are counted
+  const Cells* ratio_cells = nullptr;       // what counts as one cell where ratios are counted
   const RatioFeatures* features = nullptr;  // exactly where Shape::p > 0
   const Pairs* pairs = nullptr;
   // Exactly where Shape::acts: the exact law, and the one that counts what an agent cannot compute.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "affpcl/problem/problem.h"
@@ -26,8 +27,14 @@ class FiniteDensities final : public Densities {
   void correct(Lanes lanes, const double* M, Out rg) const override;
   double tv(std::int64_t i, std::int64_t j) const override;
   void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
+  void accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single, Scratch& scratch,
+                       double* M) const override;
+  bool has_parts() const override { return true; }
+  std::unique_ptr<Densities> among(const Present& present) const override;
 
  private:
+  class Among;
+
   std::size_t index(std::int64_t agent, int cell) const {
     return static_cast<std::size_t>(agent * cells_ + cell);
   }

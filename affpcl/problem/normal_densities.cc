@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/present.h"
 
 namespace affpcl {
 namespace {
@@ -24,7 +25,80 @@ std::vector<double> draw_means(const Key& key, const NormalEnvironments& e) {
   return means;
 }
 
+// The chosen lanes of some rows, side by side.
+In gathered(LaneSet which, In rows, Scratch& scratch) {
+  if (rows.width == 1) return rows;
+  const Out to = scratch.rows(rows.rows);
+  for (int r = 0; r < rows.rows; ++r) {
+    int next = 0;
+    each_lane(which, [&](int l) { to.row(r)[next++] = rows.row(r)[l]; });
+    std::fill(to.row(r) + next, to.row(r) + kLanes, 0.0);
+  }
+  return to;
+}
+
 }  // namespace
+
+// Against the mixture of the environments that the agents present have, each with their share.
+// Environments of absent agents have no component: its logit could be far above all others.
+class NormalDensities::Among final : public Densities {
+ public:
+  Among(const NormalDensities& all, const Present& present) : all_(all), present_(present) {
+    std::vector<double> shares(all.weight_.size());
+    for (std::size_t b = 0; b < present.blocks.size(); ++b)
+      each_lane(present.blocks[b], [&](int l) {
+        const std::int64_t agent = static_cast<std::int64_t>(b) * kLanes + l;
+        shares[static_cast<std::size_t>(all.environment(agent))] +=
+            1 / static_cast<double>(present.count);
+      });
+    std::vector<double> means, weights;
+    for (std::size_t e = 0; e < shares.size(); ++e) {
+      if (shares[e] == 0) continue;
+      const double* m = all.mean(static_cast<std::int64_t>(e));
+      means.insert(means.end(), m, m + all.dim_);
+      weights.push_back(shares[e]);
+      environments_.push_back(static_cast<int>(e));
+    }
+    mixture_ = Mixture(all.dim_, means, weights);
+  }
+
+  int p() const override { return all_.p(); }
+  void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override {
+    accumulate_some(present_.of(lanes), lanes, s, g, false, scratch, M);
+  }
+  void accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single, Scratch& scratch,
+                       double* M) const override {
+    const Scratch::Frame frame(scratch);
+    const In g_some = gathered(which, g, scratch);
+    const auto count = static_cast<std::ptrdiff_t>(environments_.size());
+    double* const part = scratch.numbers(static_cast<std::size_t>(count * g.rows));
+    std::fill_n(part, count * g.rows, 0.0);
+    if (count == 1) {
+      const double one = 1;
+      kernels::add_product(g_some, In{&one, 1, 1}, count_lanes(which), part);
+    } else {
+      mixture_.accumulate(gathered(which, all_.observed(s), scratch),
+                          gathered(which, all_.mean(lanes), scratch), g_some, count_lanes(which),
+                          single ? Precision::kSingle : Precision::kDouble, scratch, part);
+    }
+    for (std::ptrdiff_t r = 0; r < g.rows; ++r)
+      for (std::ptrdiff_t e = 0; e < count; ++e)
+        M[r * all_.environments() + environments_[static_cast<std::size_t>(e)]] +=
+            part[r * count + e];
+  }
+  void correct(Lanes lanes, const double* M, Out rg) const override { all_.correct(lanes, M, rg); }
+  double tv(std::int64_t i, std::int64_t j) const override { return all_.tv(i, j); }
+  void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override {
+    if (environments_.size() == 1) return fill(rho, 1);
+    mixture_.own_ratio(all_.observed(s), all_.mean(lanes), lanes.count, scratch, rho);
+  }
+
+ private:
+  const NormalDensities& all_;
+  const Present& present_;
+  std::vector<int> environments_;
+  Mixture mixture_;
+};
 
 std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose purpose, int dim,
                                      double length) {
@@ -39,8 +113,8 @@ std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose
 std::vector<double> weights_near(const Key& key, std::vector<double> base, std::int64_t agent,
                                  double distance) {
   if (distance == 0) return base;
-  const std::vector<double> u = random_direction(key, agent, Purpose::kObjective,
-                                                 static_cast<int>(base.size()), distance);
+  const std::vector<double> u =
+      random_direction(key, agent, Purpose::kObjective, static_cast<int>(base.size()), distance);
   for (std::size_t r = 0; r < base.size(); ++r) base[r] += u[r];
   return base;
 }
@@ -97,6 +171,23 @@ void NormalDensities::accumulate(Lanes lanes, In s, In g, Scratch& scratch, doub
 void NormalDensities::accumulate_single(Lanes lanes, In s, In g, Scratch& scratch,
                                         double* M) const {
   accumulate(lanes, s, g, Precision::kSingle, scratch, M);
+}
+
+void NormalDensities::accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single,
+                                      Scratch& scratch, double* M) const {
+  const Scratch::Frame frame(scratch);
+  const In g_some = gathered(which, g, scratch);
+  if (p() == 1) {
+    const double one = 1;
+    return kernels::add_product(g_some, In{&one, 1, 1}, count_lanes(which), M);
+  }
+  mixture().accumulate(gathered(which, observed(s), scratch), gathered(which, mean(lanes), scratch),
+                       g_some, count_lanes(which), single ? Precision::kSingle : Precision::kDouble,
+                       scratch, M);
+}
+
+std::unique_ptr<Densities> NormalDensities::among(const Present& present) const {
+  return std::make_unique<Among>(*this, present);
 }
 
 void NormalDensities::correct(Lanes lanes, const double* M, Out rg) const {

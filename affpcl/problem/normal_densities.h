@@ -54,8 +54,13 @@ class NormalDensities final : public Densities {
   void correct(Lanes lanes, const double* M, Out rg) const override;
   double tv(std::int64_t i, std::int64_t j) const override;
   void own(Lanes lanes, In s, Scratch& scratch, Out rho) const override;
+  void accumulate_some(LaneSet which, Lanes lanes, In s, In g, bool single, Scratch& scratch,
+                       double* M) const override;
+  bool has_parts() const override { return true; }
+  std::unique_ptr<Densities> among(const Present& present) const override;
 
  private:
+  class Among;
   std::int64_t environment(std::int64_t agent) const { return agent % environments(); }
   void accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch, double* M) const;
   const Mixture& mixture() const;

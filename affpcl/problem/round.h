@@ -5,6 +5,7 @@
 
 #include "affpcl/math/blocks.h"
 #include "affpcl/math/schedule.h"
+#include "affpcl/problem/present.h"
 #include "affpcl/problem/problem.h"
 
 namespace affpcl {
@@ -15,7 +16,11 @@ struct Round {
   std::int64_t first;  // local steps taken before this round
   int steps;           // local steps of this round: the period K, fewer at the end of a run
   Scratch& scratch;
-  Key key{};  // of the run, for draws of a method's own
+  Key key{};                         // of the run, for draws of a method's own
+  const Present* present = nullptr;  // the agents that take part; nullptr: all
+  std::int64_t count_present() const {
+    return present != nullptr ? present->count : problem.shape().agents;
+  }
 };
 
 // A block's samples of one round: up to `size` samples for each of `steps` local steps.
@@ -50,6 +55,9 @@ struct Block {
   const Problem& problem() const { return round.problem; }
   Scratch& scratch() const { return round.scratch; }
   Lanes lanes() const { return agents.lanes; }
+  LaneSet present() const {  // of these agents
+    return round.present != nullptr ? round.present->of(lanes()) : all_lanes(lanes().count);
+  }
   // alpha^i of local step k, one row, and alpha^c.
   In step_sizes(int k) const {
     return round.step.agents(round.first + k, agents.lanes, round.scratch);

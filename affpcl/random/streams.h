@@ -28,6 +28,8 @@ enum class Purpose : std::uint8_t {
   kSupport = 7,      // which states an agent can see
   kFeatures = 8,     // features psi of a learnt ratio
   kPair = 9,         // a coupled pair of samples
+  kPresence = 10,    // which agents take part in a round: `step` is the round's number
+  kCompress = 11,    // what of a message is sent: `step` is the round's number
 };
 
 // In (0, 1). Two 52-bit uniforms come from one Philox block: index 2b and 2b + 1 from block b.

@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/random/choose.h"
 #include "affpcl/runtime/collectives.h"
 
 namespace affpcl {
@@ -22,6 +23,13 @@ double distance2(In a, const std::vector<double>& b) {
   double sum = 0;
   for (std::size_t r = 0; r < b.size(); ++r) sum += (a.p[r] - b[r]) * (a.p[r] - b[r]);
   return sum;
+}
+
+// Lanes outside `present` get back what they had.
+void restore(LaneSet present, Lanes lanes, const double* before, Out now) {
+  each_lane(all_lanes(lanes.count) & ~present, [&](int l) {
+    for (int r = 0; r < now.rows; ++r) now.row(r)[l] = before[r * kLanes + l];
+  });
 }
 
 double now() {
@@ -54,6 +62,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
   first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
   last_block_ = std::min(own.last * (kLeaf / kLanes), all_blocks);
   const int workers = team_.workers();
+  refuse_schedule();
   const Key key{options_.seed, options_.replicate, 0};
 
   for (RunMethod& plan : methods) {
@@ -64,17 +73,27 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     if (samples > most_samples(problem_))
       throw BadInput(fmt::format("{} samples per agent are asked for, but the problem has {}",
                                  samples, most_samples(problem_)));
-    if (plan.period * plan.batch > 1 && count_present(samples - 1) < shape_.agents)
-      throw BadInput(
-          "the agents' rows end at different times: period and batch of every method must be 1");
+    if (count_recorded(samples - 1) < shape_.agents) {
+      if (plan.period * plan.batch > 1)
+        throw BadInput(
+            "the agents' rows end at different times: period and batch of every method must be 1");
+      if (partial())
+        throw BadInput(
+            "the agents' rows end at different times: run.participation must be 1, or run.steps at "
+            "most the rows of the agent with the fewest");
+    }
     if (plan.last == 0) plan.last = plan.batch;
     Member m;
     m.plan = std::move(plan);
     const Method& method = *m.plan.method;
     m.plan.method->declare(
         {problem_, m.plan.step, m.plan.period, m.plan.batch, m.plan.last, options_.steps,
-         options_.iterate != RunOptions::Iterate::kLast},
+         options_.iterate != RunOptions::Iterate::kLast, partial()},
         m.agent, m.centre, m.sum);
+    const std::vector<std::string_view> uncompressed = method.uncompressed();
+    m.compressor = Compressor(m.plan.compress, m.sum, uncompressed);
+    if (m.plan.compress.remembers() && m.sum.size() > 0)
+      m.unsent = m.agent.add("unsent", m.sum.size());
     m.agents = store(m.agent.rows());
     m.shared = Buffer(static_cast<std::size_t>(m.centre.rows()));
     m.mean = Buffer(static_cast<std::size_t>(m.sum.size()));
@@ -86,7 +105,9 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     m.total = TeamSum(static_cast<std::size_t>(m.sum.size()) + errors, workers);
     m.error_total = TeamSum(errors, workers);
     m.record.sent = m.sum.size();
-    m.record.published = method.published_traffic();
+    m.record.up = m.compressor.up();
+    m.record.down = m.compressor.down();
+    if (!m.compressor.on()) m.record.published = method.published_traffic();
     m.record.agents.resize(options_.curve_agents.size());
     const auto points = static_cast<std::size_t>(
         std::min(options_.curve_points, options_.steps / m.plan.period) + 2);
@@ -136,8 +157,79 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
   }
 }
 
-std::int64_t Run::count_present(std::int64_t sample) const {
+std::int64_t Run::count_recorded(std::int64_t sample) const {
   return facets_.recorded != nullptr ? facets_.recorded->count_present(sample) : shape_.agents;
+}
+
+void Run::refuse_schedule() const {
+  for (std::size_t r = 0; r < options_.schedule.size(); ++r) {
+    const std::vector<std::int64_t>& agents = options_.schedule[r];
+    if (agents.empty()) throw BadInput(fmt::format("the schedule has no agent in round {}", r + 1));
+    for (const std::int64_t a : agents)
+      if (a < 0 || a >= shape_.agents)
+        throw BadInput(fmt::format("the schedule names agent {} in round {}, but there are {}", a,
+                                   r + 1, shape_.agents));
+  }
+}
+
+void Run::take_part(Present& present, std::int64_t round) const {
+  if (options_.schedule.empty()) {
+    const auto n = static_cast<double>(shape_.agents);
+    present.count = std::max<std::int64_t>(1, std::llround(options_.participation * n));
+    const Key key{options_.seed, options_.replicate, static_cast<std::uint32_t>(round)};
+    return choose(key, Purpose::kPresence, shape_.agents, present.count, present.blocks);
+  }
+  const std::vector<std::int64_t>& agents =
+      options_.schedule[static_cast<std::size_t>(round) % options_.schedule.size()];
+  present.count = static_cast<std::int64_t>(agents.size());
+  std::fill(present.blocks.begin(), present.blocks.end(), 0);
+  for (const std::int64_t a : agents)
+    present.blocks[static_cast<std::size_t>(a / kLanes)] |= LaneSet{1} << a % kLanes;
+}
+
+void Run::attend(Group& group, std::int64_t at, int steps) const {
+  const std::int64_t round = at / group.period, sample = (at + steps) * group.batch - 1;
+  Present& present = group.present[static_cast<std::size_t>(round % 2)];
+  const std::int64_t recorded = count_recorded(sample);
+  present.count = recorded;
+  if (!partial() && recorded == shape_.agents) return;
+  present.blocks.resize(static_cast<std::size_t>(blocks_of(shape_.agents)));
+  present.begin();
+  if (partial()) return take_part(present, round);
+  for (std::int64_t b = first_block_; b < last_block_; ++b) {
+    const Lanes lanes = lanes_of(b, shape_.agents);
+    LaneSet& here = present.blocks[static_cast<std::size_t>(b)] = 0;
+    for (int l = 0; l < lanes.count; ++l)
+      if (facets_.recorded->present(lanes.first + l, sample)) here |= LaneSet{1} << l;
+  }
+}
+
+double Run::share_present(int period) const {
+  const auto n = static_cast<double>(shape_.agents);
+  if (options_.schedule.empty())
+    return partial() ? std::max(1.0, std::round(options_.participation * n)) / n : 1;
+  const auto rounds = static_cast<std::size_t>((step_ + period - 1) / period),
+             length = options_.schedule.size();
+  double sum = 0, part = 0;  // of a whole schedule, and of its last piece
+  for (std::size_t r = 0; r < length; ++r) {
+    const double here = static_cast<double>(options_.schedule[r].size()) / n;
+    sum += here;
+    if (r < rounds % length) part += here;
+  }
+  return rounds == 0
+             ? 1
+             : (static_cast<double>(rounds / length) * sum + part) / static_cast<double>(rounds);
+}
+
+const Present* Run::present(const Group& group, std::int64_t at) const {
+  const Present& present = group.present[static_cast<std::size_t>(at / group.period % 2)];
+  return present.count < shape_.agents ? &present : nullptr;
+}
+
+LaneSet Run::present(const Group& group, std::int64_t at, std::int64_t block) const {
+  const Lanes lanes = lanes_of(block, shape_.agents);
+  const Present* of_round = present(group, at);
+  return of_round != nullptr ? of_round->of(lanes) : all_lanes(lanes.count);
 }
 
 In Run::scored(const Member& member, std::int64_t block) const {
@@ -158,14 +250,23 @@ Batch Run::batch_of(const Group& group, std::int64_t block, std::int64_t at, int
           .last = group.last};
 }
 
-Round Run::context(const Member& m, std::int64_t at, int steps, int worker, int agents) {
+Round Run::context(const Group& group, const Member& m, std::int64_t at, int steps, int worker,
+                   int agents) {
   Scratch& scratch = team_.scratch(worker);
   scratch.clear(agents);
-  return {problem_, m.plan.step, at, steps, scratch, {options_.seed, options_.replicate, 0}};
+  const Key key{options_.seed, options_.replicate, 0};
+  return {problem_, m.plan.step, at, steps, scratch, key, present(group, at)};
 }
 
+// Agents that are absent draw with the others of their block, but nothing is made of it and their
+// worlds stay as they are.
 void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const {
   const Agents world = group.worlds.block(block);
+  const LaneSet here = present(group, at, block);
+  if (here == 0) return;
+  std::vector<double> before;
+  if (here != all_lanes(world.lanes.count))
+    before.assign(world.p, world.p + group.world.rows() * kLanes);
   const Batch batch = batch_of(group, block, at, steps);
   Draw draw{{options_.seed, options_.replicate, 0}, {}};
   if (shape_.acts) {
@@ -180,6 +281,7 @@ void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t bloc
       problem_.draw(draw, {world.lanes, world.p}, {const_cast<double*>(s.p), s.rows, lanes});
       problem_.objective(world.lanes, s, {const_cast<double*>(own.p), own.rows, lanes});
     }
+  if (!before.empty()) restore(here, world.lanes, before.data(), {world.p, group.world.rows()});
 }
 
 void Run::draw_all(const Group& group, std::int64_t at, int steps) {
@@ -192,23 +294,52 @@ void Run::contribute(const Group& group, const Member& m, std::int64_t at, int s
                      std::int64_t block, int worker, double* numbers) {
   if (!group.shared()) draw(group, at, steps, block);
   const Agents agents = m.agents.block(block);
-  m.plan.method->contribute({context(m, at, steps, worker, agents.lanes.count),
-                             batch_of(group, block, at, steps), agents, centre_of(m)},
-                            Message(numbers, agents.lanes));
+  const LaneSet here = present(group, at, block);
+  if (here == 0) return;
+  const Round round = context(group, m, at, steps, worker, agents.lanes.count);
+  const Out all = agents[{0, m.agent.rows()}];
+  const bool some = here != all_lanes(agents.lanes.count);
+  const Out before = round.scratch.rows(some ? all.rows : 0);
+  if (some) copy(all, before);
+  const Block of{round, batch_of(group, block, at, steps), agents, centre_of(m)};
+  if (m.compressor.on())
+    contribute_compressed(group, m, of, here, numbers);
+  else
+    m.plan.method->contribute(of, Message(numbers, agents.lanes, here));
+  if (some) restore(here, agents.lanes, before.p, all);
 }
 
-void Run::update(const Group& group, const Member& m, int steps, std::int64_t present,
-                 std::int64_t block, int worker) {
+// Each agent's message apart, compressed, and only then added.
+void Run::contribute_compressed(const Group& group, const Member& m, const Block& block,
+                                LaneSet here, double* numbers) const {
+  const auto size = static_cast<std::size_t>(m.sum.size());
+  double* const messages = block.scratch().numbers(size * kLanes);
+  std::fill_n(messages, size * kLanes, 0.0);
+  m.plan.method->contribute(
+      block, Message(messages, block.lanes(), here, static_cast<std::ptrdiff_t>(size)));
+  Key key = block.round.key;
+  key.step = static_cast<std::uint32_t>(block.round.first / group.period);
+  each_lane(here, [&](int l) {
+    const std::span<double> message{messages + static_cast<std::size_t>(l) * size, size};
+    double* const unsent = m.unsent.rows > 0 ? block.agents[m.unsent].row(0) + l : nullptr;
+    m.compressor(key, block.lanes().first + l, message, unsent, block.scratch());
+    for (std::size_t j = 0; j < size; ++j) numbers[j] += message[j];
+  });
+}
+
+void Run::update(const Group& group, const Member& m, int steps, std::int64_t block, int worker) {
   const Method& method = *m.plan.method;
   const Agents agents = m.agents.block(block);
-  const Round round = context(m, step_, steps, worker, agents.lanes.count);
+  const LaneSet here = present(group, step_, block);
+  const bool some = here != all_lanes(agents.lanes.count), rests = some && method.rests();
+  if (rests && here == 0) return;
+  const Round round = context(group, m, step_, steps, worker, agents.lanes.count);
   const Out all = agents[{0, m.agent.rows()}];
-  const bool rests = present < shape_.agents && method.rests();
   const Out before = round.scratch.rows(rests ? all.rows : 0);
   if (rests) copy(all, before);
   method.update({round, batch_of(group, block, step_, steps), agents, centre_of(m)},
                 {m.mean.data()});
-  if (rests) restore_absent(agents.lanes, before, all);
+  if (rests) restore(here, agents.lanes, before.p, all);
 }
 
 // lem:step weighs iterate tau by tau + t0; polyak starts anew at the half.
@@ -264,7 +395,7 @@ bool Run::looks_at(std::int64_t at, int steps) const {
 // One sweep over the agents is enough where the round after this one is known to come: a block that
 // has been updated contributes to the next sum while it is at hand, and both sums are one.
 void Run::round(Group& group, Member& m, int steps, bool goes_on) {
-  const std::int64_t at = step_ + steps, present = count_present(at * group.batch - 1);
+  const std::int64_t at = step_ + steps;
   const bool sums = m.sum.size() > 0, ahead = goes_on && sums;
   if (sums) {
     const double* sum = std::exchange(m.ahead, nullptr);
@@ -273,8 +404,10 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
         blocks(leaf,
                [&](std::int64_t b) { contribute(group, m, step_, steps, b, worker, numbers); });
       });
-    kernels::multiply(sum, 1 / static_cast<double>(present), m.mean.size(), m.mean.data());
-    m.plan.method->centre(context(m, step_, steps, 0, kLanes), {m.mean.data()}, centre_of(m));
+    const Round round = context(group, m, step_, steps, 0, kLanes);
+    kernels::multiply(sum, 1 / static_cast<double>(round.count_present()), m.mean.size(),
+                      m.mean.data());
+    m.plan.method->centre(round, {m.mean.data()}, centre_of(m));
   }
 
   const double share = newest_share(m, at);
@@ -285,7 +418,7 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
       team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
         blocks(leaf, [&](std::int64_t b) {
           if (!sums && !group.shared()) draw(group, step_, steps, b);
-          update(group, m, steps, present, b, worker);
+          update(group, m, steps, b, worker);
           if (options_.iterate != RunOptions::Iterate::kLast) average(m, share, b);
           if (scores) score(m, at, b, worker, numbers + errors_at);
           if (ahead) contribute(group, m, at, steps, b, worker, numbers);
@@ -293,14 +426,6 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
       });
   if (looks) record(m, at, sum + errors_at);
   if (ahead && m.progress[kDivergedAt] == 0) m.ahead = sum;
-}
-
-// An agent without a sample takes no step.
-void Run::restore_absent(Lanes lanes, In before, Out now) const {
-  for (int l = 0; l < lanes.count; ++l) {
-    if (facets_.recorded->present(lanes.first + l, step_)) continue;
-    for (int r = 0; r < now.rows; ++r) now.row(r)[l] = before.row(r)[l];
-  }
 }
 
 void Run::record(Member& m, std::int64_t at, const double* errors) {
@@ -349,6 +474,8 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop,
       const int steps =
           static_cast<int>(std::min<std::int64_t>(group.period, options_.steps - step_));
       const bool ahead = goes_on && group.period == 1;
+      if (!begun || group.period > 1) attend(group, step_, steps);
+      if (ahead) attend(group, step_ + 1, steps);
       if (group.shared()) {
         if (!begun || group.period > 1) draw_all(group, step_, steps);
         if (ahead) draw_all(group, step_ + 1, steps);
@@ -394,6 +521,7 @@ const std::vector<Record>& Run::finish() {
     r.diverged_at =
         m.progress[kDivergedAt] > 0 ? static_cast<std::int64_t>(m.progress[kDivergedAt]) : -1;
     r.seconds = m.progress[kSeconds];
+    r.present = share_present(m.plan.period);
     // A run that was stopped before its tail shows where it stood.
     r.mse = count > 0         ? m.progress[kTailSum] / count
             : r.curve.empty() ? std::nan("")

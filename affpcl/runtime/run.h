@@ -16,6 +16,7 @@
 #include "affpcl/base/archive.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
+#include "affpcl/runtime/compression.h"
 #include "affpcl/runtime/run_options.h"
 #include "affpcl/runtime/team.h"
 
@@ -28,6 +29,7 @@ struct RunMethod {
   int batch = 1;
   StepSizes step;
   int last = 0;  // samples of a period's last step, where these are fewer
+  Compression compress = {};
 };
 
 // What one method did in one replicate.
@@ -41,7 +43,10 @@ struct Record {
          central_theta = 0;       // mean squared error over the tail; NaN where there is none
   std::int64_t diverged_at = -1;  // the step at which the run was given up; -1: never
   std::int64_t sent = 0;          // numbers per agent and round that enter the sum
-  Traffic published = {};         // as the method's authors send them; 0: the same
+  // What they are sent as, each way, in numbers of 64 bits (runtime/compression.h).
+  double up = 0, down = 0;
+  double present = 1;            // the share of its rounds that an agent takes part in, on average
+  Traffic published = {};        // as the method's authors send them; 0: the same
   std::vector<double> more;      // the problem's other measures of error, mean over agents and tail
   std::vector<double> solution;  // [agents][d], where agents have names
   std::vector<std::vector<double>> tallies;  // what the method reports, by tally and agent
@@ -112,6 +117,8 @@ class Run {
     RunMethod plan;
     Layout agent, centre;
     SumLayout sum;
+    Compressor compressor;
+    Field unsent;  // of an agent, where there is error feedback
     Store agents, averaged, error, tail, more;
     Buffer shared, mean;
     TeamSum total, error_total;     // the round's sum and then the errors; the errors alone
@@ -124,6 +131,7 @@ class Run {
     std::vector<std::size_t> members;
     Layout world, sample;
     Store worlds, samples;
+    std::array<Present, 2> present = {};  // in this round and the next, where these are not all
     bool shared() const { return members.size() > 1; }  // the samples, by several methods
     // Then the next round's are drawn before this one's have served all.
     bool two() const { return shared() && period == 1; }
@@ -135,8 +143,9 @@ class Run {
   void draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const;
   void contribute(const Group& group, const Member& member, std::int64_t at, int steps,
                   std::int64_t block, int worker, double* numbers);
-  void update(const Group& group, const Member& member, int steps, std::int64_t present,
-              std::int64_t block, int worker);
+  void contribute_compressed(const Group& group, const Member& member, const Block& block,
+                             LaneSet here, double* numbers) const;
+  void update(const Group& group, const Member& member, int steps, std::int64_t block, int worker);
   void average(const Member& member, double share, std::int64_t block) const;
   void score(const Member& member, std::int64_t at, std::int64_t block, int worker, double* errors);
 
@@ -144,9 +153,18 @@ class Run {
   void draw_all(const Group& group, std::int64_t at, int steps);
   void round(Group& group, Member& member, int steps, bool goes_on);
   double newest_share(Member& member, std::int64_t at) const;  // in the average of the iterates
-  std::int64_t count_present(std::int64_t sample) const;  // agents that have it
-  void restore_absent(Lanes lanes, In before, Out now) const;
-  Round context(const Member& member, std::int64_t at, int steps, int worker, int agents);
+  std::int64_t count_recorded(std::int64_t sample) const;      // agents that have it
+  bool partial() const { return options_.participation < 1 || !options_.schedule.empty(); }
+  void refuse_schedule() const;
+  // Settles which agents take part in the round that begins at `at`; they stay known for two
+  // rounds.
+  void attend(Group& group, std::int64_t at, int steps) const;
+  void take_part(Present& present, std::int64_t round) const;
+  double share_present(int period) const;  // of the agents of all rounds so far
+  const Present* present(const Group& group, std::int64_t at) const;  // nullptr: all
+  LaneSet present(const Group& group, std::int64_t at, std::int64_t block) const;
+  Round context(const Group& group, const Member& member, std::int64_t at, int steps, int worker,
+                int agents);
   // The sum of all errors, then those of the curve agents.
   void record(Member& member, std::int64_t now, const double* errors);
   Batch batch_of(const Group& group, std::int64_t block, std::int64_t at, int steps) const;

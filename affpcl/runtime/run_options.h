@@ -18,7 +18,12 @@ struct RunOptions {
   std::int64_t tail = 10;   // steps whose errors make the summary
   Iterate iterate = Iterate::kLast;
   std::vector<std::int64_t> curve_agents;  // agents whose own curve is kept
-  std::int64_t curve_points = 1000;        // a longer run keeps an evenly spaced part of its curve
+  // The share of agents that take part in a round: max(1, round(participation n)), drawn without
+  // replacement, the same for all methods with the same period. Or a schedule: the agents of each
+  // round, in ascending order, begun anew after its last round.
+  double participation = 1;
+  std::vector<std::vector<std::int64_t>> schedule = {};
+  std::int64_t curve_points = 1000;  // a longer run keeps an evenly spaced part of its curve
   // A run has diverged once its error exceeds this many times the scale of the problem.
   double diverged_above = 1e6;
 

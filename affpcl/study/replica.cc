@@ -8,6 +8,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/limits.h"
+#include "affpcl/study/schedule.h"
 
 namespace affpcl {
 namespace {
@@ -19,7 +20,8 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
             .period = m.period,
             .batch = m.batch,
             .step = step_sizes(spec, m, problem),
-            .last = m.last};
+            .last = m.last,
+            .compress = m.compress};
   } catch (const BadInput& e) {
     throw BadInput(fmt::format("method '{}': {}", m.name, e.marked()));
   }
@@ -64,6 +66,7 @@ Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   r.problem = make_problem(spec, number);
   RunOptions options = spec.run;
   options.replicate = number;
+  if (!spec.schedule.empty()) options.schedule = read_schedule(spec.schedule, *r.problem);
   options.curve_agents = curve_agents(spec, r.problem->shape().agents);
   std::vector<RunMethod> methods;
   for (const MethodSpec& m : spec.methods) methods.push_back(make_method(spec, m, *r.problem));

@@ -31,6 +31,10 @@ const Params<RunOptions>& run_options() {
        at_least(0)},
       {"iterate", &Options::iterate,
        "what is scored: the last iterate, lem:step's weighted average, or the second half's"},
+      {"participation", &Options::participation,
+       "share of agents that take part in a round: max(1, round(share n)), drawn anew without "
+       "replacement and the same for all methods",
+       above(0, 1)},
       {"curve_agents", &Options::curve_agents, "agents whose own curve is kept; -1 is the last"},
       {"curve_points", &Options::curve_points, "a longer run keeps so many evenly spaced points",
        between(1, 1e7)},
@@ -48,7 +52,11 @@ const Params<Spec>& run_table() {
               {{"replicates", &Spec::replicates, "independent repetitions", between(1, 1e7)},
                {"first", &Spec::first,
                 "number of the first replicate: a study can be split, or go on where another ended",
-                between(0, 1e9)}});
+                between(0, 1e9)},
+               {"schedule", &Spec::schedule,
+                "instead of participation: a CSV file with the columns round (from 1) and agent, "
+                "which begins anew after its last round",
+                kPath}});
   return kParams;
 }
 
@@ -75,6 +83,7 @@ const Params<MethodSpec>& method_table() {
   return kParams;
 }
 
+constexpr std::string_view kCompress = "compress";
 constexpr std::string_view kStepKeys[] = {"step_size", "step_size_central", "step_size_objective",
                                           "step_size_ratio"};
 
@@ -95,6 +104,14 @@ std::string written(const toml::node& node) {
 
 std::string allowed_words(const std::vector<std::string_view>& words) {
   return "; allowed: " + join(words, ", ");
+}
+
+std::vector<std::string_view> names_of(std::span<const Param> a, std::span<const Param> b = {},
+                                       std::initializer_list<std::string_view> more = {}) {
+  std::vector<std::string_view> names(more);
+  for (const Param& p : a) names.push_back(p.name);
+  for (const Param& p : b) names.push_back(p.name);
+  return names;
 }
 
 class Parser {
@@ -197,6 +214,29 @@ class Parser {
     return rule;
   }
 
+  // compress = {kind = "top-k", share = 0.1}, or the kind alone.
+  Compression compression(const std::string& where, const toml::node* node) const {
+    if (node == nullptr) return {};
+    toml::table t;
+    if (const auto* kind = node->as_string()) {
+      t.insert("kind", kind->get());
+    } else if (node->is_table()) {
+      t = *node->as_table();
+    } else {
+      fail(fmt::format("{} must be a table like {{kind = \"top-k\", share = 0.1}}", where), node);
+    }
+    const std::vector<Param>& params = Compression::params().table();
+    only(where, t, names_of(params));
+    const Compression c = Compression::params().read(
+        named([&] { return Values(params, given(where, t, {}), where); }));
+    const bool keeps = c.kind == Compression::Kind::kTopK || c.kind == Compression::Kind::kRandK;
+    if (t.contains("share") && !keeps)
+      fail(fmt::format("{}.share goes with top-k and rand-k only", where), node);
+    if (t.contains("bits") && c.kind != Compression::Kind::kQuantise)
+      fail(fmt::format("{}.bits goes with quantise only", where), node);
+    return c;
+  }
+
   Spec spec(const toml::table& root) const;
   const std::string& name() const { return name_; }
 
@@ -221,15 +261,9 @@ bool names_file(const std::string& key) {
   for (const ProblemKind& kind : problem_kinds())
     for (const Param& p : kind.params)
       if (p.allowed.path && key == "problem." + std::string(p.name)) return true;
+  for (const Param& p : run_table().table())
+    if (p.allowed.path && key == "run." + std::string(p.name)) return true;
   return false;
-}
-
-std::vector<std::string_view> names_of(std::span<const Param> a, std::span<const Param> b = {},
-                                       std::initializer_list<std::string_view> more = {}) {
-  std::vector<std::string_view> names(more);
-  for (const Param& p : a) names.push_back(p.name);
-  for (const Param& p : b) names.push_back(p.name);
-  return names;
 }
 
 std::string required_text(const Parser& in, const toml::table& table, const char* where,
@@ -283,7 +317,11 @@ void Parser::read_run(const toml::table& run, Spec& spec) const {
   only("run", run, names_of(params, {}, {kStepKeys[0], kStepKeys[1], kStepKeys[2], kStepKeys[3]}));
   run_table().read(named([&] { return Values(params, given("run", run, kStepKeys), "run"); }),
                    spec);
+  spec.schedule = absolute(spec.schedule, std::filesystem::path(name_).parent_path());
   RunOptions& r = spec.run;
+  if (r.participation < 1 && !spec.schedule.empty())
+    fail("participation and schedule both say which agents take part: give one of them",
+         run.get("schedule"));
   if (r.tail == 0) r.tail = std::min<std::int64_t>(10, r.steps);
   if (r.tail > r.steps)
     fail(fmt::format("run.tail = {} is more than run.steps = {}", r.tail, r.steps),
@@ -299,8 +337,8 @@ MethodSpec Parser::read_method(const toml::table& t) const {
   m.kind = required_text(*this, t, "method", "kind", "affpcl");
   const MethodKind& kind = named([&]() -> const MethodKind& { return method_kind(m.kind); });
   const std::vector<Param>& common = method_table().table();
-  only("method", t, names_of(kind.params, common, {"kind", kStepKeys[0]}));
-  Given own = given("method", t, std::vector<std::string_view>{"kind", kStepKeys[0]});
+  only("method", t, names_of(kind.params, common, {"kind", kStepKeys[0], kCompress}));
+  Given own = given("method", t, std::vector<std::string_view>{"kind", kStepKeys[0], kCompress});
   const Given shared = extract(own, common);
   method_table().read(named([&] { return Values(common, shared, "method"); }), m);
   m.values = named([&] { return Values(kind.params, own, "method"); });
@@ -313,6 +351,7 @@ MethodSpec Parser::read_method(const toml::table& t) const {
     m.last = samples - (m.period - 1) * m.batch;
   }
   m.step_size = step("method", t, kStepKeys[0]);
+  m.compress = compression("method.compress", t.get(kCompress));
   return m;
 }
 
@@ -415,8 +454,11 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-// How a swept value is written in results: a step-size table by its schedule.
+// How a swept value is written in results: a step-size table by its schedule, a compression in
+// words.
 Value label(const Parser& in, const std::string& key, const toml::node& value) {
+  const std::string_view last = std::string_view(key).substr(key.find_last_of('.') + 1);
+  if (last == kCompress) return to_text(in.compression("sweep." + key, &value));
   if (const toml::table* t = value.as_table())
     return (*t)["schedule"].value_or(std::string("constant"));
   return in.value("sweep." + key, value);
@@ -445,6 +487,7 @@ void expand(const Parser& in, const toml::table& root,
 
 std::span<const Param> run_params() { return run_table().table(); }
 std::span<const Param> method_params() { return method_table().table(); }
+std::span<const Param> compression_params() { return Compression::params().table(); }
 
 Study read_study(const std::string& text, const std::string& name,
                  std::span<const std::string> overrides) {

@@ -11,6 +11,7 @@
 
 #include "affpcl/base/params.h"
 #include "affpcl/math/schedule.h"
+#include "affpcl/runtime/compression.h"
 #include "affpcl/runtime/run_options.h"
 
 namespace affpcl {
@@ -32,6 +33,7 @@ struct MethodSpec {
   int period = 1, batch = 1, last = 1;  // last: samples of a period's last step
   std::int64_t samples = 0;             // of a period, where the spec says so
   std::optional<StepRule> step_size;    // replaces the run's for this method
+  Compression compress = {};
 };
 
 struct Spec {
@@ -41,6 +43,7 @@ struct Spec {
   std::int64_t replicates = 10;
   std::int64_t first = 0;                                 // number of the first replicate
   RunOptions run = {.tail = 0, .curve_agents = {0, -1}};  // without its replicate
+  std::string schedule;  // file: which agents take part in which round
   StepRule step_size;
   std::optional<StepRule> step_size_central, step_size_objective, step_size_ratio;
   std::vector<MethodSpec> methods;
@@ -69,6 +72,8 @@ Study read_study_file(const std::string& path, std::span<const std::string> over
 // The keys of [run] and those every [[method]] has, for `affpcl list` and the reference.
 std::span<const Param> run_params();
 std::span<const Param> method_params();
+// The keys of a method's `compress`.
+std::span<const Param> compression_params();
 
 // The step sizes a rule means for a problem. BadInput where the rule needs what the problem does
 // not have.

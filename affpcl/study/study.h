@@ -37,13 +37,13 @@ struct ErrorResult {  // another measure of error that the problem has
 // rate below 1 % for all agents together.
 struct Alarm {
   std::vector<std::int64_t> agents;
-  double largest = 0;  // drift_z
+  double largest = 0;      // drift_z
   bool too_short = false;  // too few rounds and replicates for a test
 };
 
 struct MethodResult {
   std::string name, kind;
-  int batch = 1;  // samples of a step
+  int batch = 1;                 // samples of a step
   Estimate mse, vs_independent;  // the latter is all NaN where no method of kind independent ran
   double central_x = 0, central_theta = 0;  // NaN where the method has none
   std::vector<double> by_replicate;         // the error in each of SettingResult::numbers
@@ -53,14 +53,18 @@ struct MethodResult {
   std::vector<double> solution;  // [agents][unknowns], mean over replicates; if agents have names
   std::vector<std::string> columns;
   Alarm alarm;
-  std::int64_t sent = 0;   // numbers per agent and round, each way
+  std::int64_t sent = 0;  // numbers that an agent adds to the sum of a round it takes part in
+  // Per agent and round, on average over the rounds it takes part in and the others, in numbers of
+  // 64 bits.
+  double up = 0, down = 0;
+  double present = 1;      // the share of its rounds that an agent takes part in
   Traffic published = {};  // the same as its authors send it; 0: no other way
   double seconds = 0;
 };
 
 struct SettingResult {
   std::vector<std::pair<std::string, Value>> at;
-  std::int64_t replicates = 0;        // that were run
+  std::int64_t replicates = 0;  // that were run
   // Of them, those in which no method diverged; where there is none, those in which no method that
   // still has results did.
   std::int64_t used = 0;
@@ -98,6 +102,7 @@ struct StudyOptions {
   std::int64_t every = 0;       // steps of a worker between two; 0: so many as take about a minute
   bool resume = false;          // go on from the newest, where there is one
   std::function<void(const std::string&)> note = {};  // gets a sentence for people about it
+  std::function<void()> stopped = {};  // called where `stop` ended the work, before results are kept
 };
 
 StudyResult run_study(const Study& study, const StudyOptions& options = {});

@@ -109,6 +109,9 @@ class MethodSummary {
       for (std::size_t which = 0; which <= shape_.curve_agents.size(); ++which)
         result.curves.push_back(curve(m, which));
     result.sent = first.sent;
+    result.present = first.present;
+    result.up = first.present * first.up;
+    result.down = first.present * first.down;
     result.published = first.published;
     for (const Replicate* r : chosen_) result.seconds += r->records[m].seconds;
     return result;

@@ -9,7 +9,7 @@
 namespace affpcl {
 namespace {
 
-constexpr std::int64_t kTaskVersion = 1;
+constexpr std::int64_t kTaskVersion = 2;
 
 void list_of_numbers(Archive& archive, std::vector<double>& numbers) {
   archive("numbers", numbers);
@@ -21,6 +21,9 @@ void record_fields(Archive& archive, Record& r) {
   archive("central_theta", r.central_theta);
   archive("diverged_at", r.diverged_at, -1);
   archive("sent", r.sent, 0);
+  archive("up", r.up);
+  archive("down", r.down);
+  archive("present", r.present);
   archive("published_up", r.published.up, 0);
   archive("published_down", r.published.down, 0);
   archive("seconds", r.seconds);
@@ -56,6 +59,8 @@ void check_record(const Record& r, const RunOptions& run, const MethodSpec& meth
   const auto agents = static_cast<std::size_t>(shape.agents);
   if (r.diverged_at == 0 || r.diverged_at > run.steps)
     refuse(fmt::format("it diverged at step {}", r.diverged_at));
+  if (!(r.up >= 0) || !(r.down >= 0) || !(r.present >= 0 && r.present <= 1))
+    refuse("its traffic is none");
   std::vector<double> steps;
   if (shape.truth) steps = curve_steps(run, method.period, run.steps);
   if (r.diverged_at > 0 && r.steps.size() < steps.size()) steps.resize(r.steps.size());

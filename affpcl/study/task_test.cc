@@ -31,6 +31,9 @@ Record example() {
   r.central_x = 13;
   r.central_theta = 14;
   r.sent = 15;
+  r.up = 15.5;
+  r.down = 14.5;
+  r.present = 0.5;
   r.published = {16, 17};
   r.more = {18};
   r.solution = {19, 20};
@@ -67,6 +70,7 @@ TEST(Task, AReplicateComesBackAsItWas) {
   EXPECT_EQ(b.tallies, r.tallies);
   EXPECT_EQ((std::vector{b.mse, b.central_x, b.central_theta, b.seconds}),
             (std::vector<double>{9, 13, 14, 23}));
+  EXPECT_EQ((std::vector{b.up, b.down, b.present}), (std::vector<double>{15.5, 14.5, 0.5}));
   EXPECT_EQ((std::vector{b.diverged_at, b.sent, b.published.up, b.published.down}),
             (std::vector<std::int64_t>{-1, 15, 16, 17}));
 }
@@ -190,6 +194,9 @@ TEST_F(ForgedTest, FinishedTasksOfOtherSizesAreRefused) {
   of_record("diverged", [](Record& r) { r.diverged_at = 41; });
   of_record("never diverged", [](Record& r) { r.diverged_at = -2; });
   of_record("sent", [](Record& r) { r.sent = -1; });
+  of_record("up", [](Record& r) { r.up = -1; });
+  of_record("down", [](Record& r) { r.down = std::nan(""); });
+  of_record("present", [](Record& r) { r.present = 1.5; });
   of_record("published", [](Record& r) { r.published.up = -1; });
   of_record("steps of the curve", [](Record& r) { r.steps.pop_back(); });
   of_record("another step", [](Record& r) { r.steps[1] = 0.5; });
@@ -235,10 +242,10 @@ TEST_F(ForgedTest, IndicesAndStepsThatAreNoneAreRefused) {
     });
   };
   for (const double value : {-1.0, 0.5, 1e9, 1e300, std::nan(""), HUGE_VAL}) {
-    set("world0", 0, value);            // state
-    set("world1", kLanes, value);       // action
-    set("affpcl.progress", 0, value);   // steps of the tail
-    set("affpcl.progress", 5, value);   // where it diverged
+    set("world0", 0, value);           // state
+    set("world1", kLanes, value);      // action
+    set("affpcl.progress", 0, value);  // steps of the tail
+    set("affpcl.progress", 5, value);  // where it diverged
     set("affpcl.steps", 0, value);
   }
 }

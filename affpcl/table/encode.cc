@@ -15,6 +15,7 @@
 #include "affpcl/runtime/team.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/columns-inl.h"
+#include "affpcl/table/known.h"
 #include "affpcl/table/levels.h"
 
 namespace affpcl {
@@ -130,8 +131,16 @@ std::string Encoding::predicted() const {
   return text;
 }
 
+std::optional<std::size_t> class_named(const Encoding& e, const std::string& text, char decimal) {
+  const std::optional<double> number = parse_number(text, decimal);
+  for (std::size_t k = 0; k < e.classes.size(); ++k)
+    if (text == e.classes[k] || (number && number == parse_number(e.classes[k]))) return k;
+  return {};
+}
+
 Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& o) {
+  if (o.known) return begin_known(files, header, o);
   Encoding encoding;
   encoding.missing = o.missing.rest;
   encoding.reading = o.reading;
@@ -198,6 +207,7 @@ Encoding begin_encoding(const std::vector<std::string>& files,
 
 TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& o,
                             const Encoding& encoding) {
+  if (o.known) return known_needed(o, encoding);
   TableOptions needed{.reading = o.reading};
   if (!encoding.agent_column.empty()) needed.text = {encoding.agent_column};
   if (encoding.leveled()) needed.text.push_back(encoding.level_column());

@@ -10,6 +10,7 @@
 #include "affpcl/data/field.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/columns-inl.h"
+#include "affpcl/table/known.h"
 
 namespace affpcl {
 
@@ -250,6 +251,7 @@ void to_days(Column& c, DateOrder order) {
 
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Processes& processes,
                                      const Encoding& encoding, Marked marked) {
+  if (o.known) return known_features(tables, o, processes, encoding, marked);
   std::vector<Column*> features;
   std::vector<std::string> left_out;
   const std::size_t rows = sum(processes, tables.rows);

@@ -12,6 +12,7 @@
 #include "affpcl/data/field.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/columns-inl.h"
+#include "affpcl/table/known.h"
 
 namespace affpcl {
 
@@ -278,6 +279,11 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
 
 void encode_classes(const Tables& tables, const FrameOptions& o, Processes& processes,
                     Encoding& encoding, Target& target, Marked marked) {
+  if (o.known) {
+    if (target.numbers.empty())
+      on_all_ranks(processes, [&] { target.classes = known_classes(tables, o, encoding, marked); });
+    return;
+  }
   const std::optional<Family> family = wanted_family(o);
   if (target.numbers.empty()) {
     const Column& c = *tables.find(o.target);

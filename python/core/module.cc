@@ -53,15 +53,17 @@ nb::dict catalogue() {
   all["studies"] = studies;
   all["run"] = params(run_params());
   all["method"] = params(method_params());
+  all["compress"] = params(compression_params());
   return all;
 }
 
 }  // namespace
 
 void bind_catalogue(nb::module_& m) {
-  m.def("catalogue", &catalogue,
-        "Problems, methods, density ratios, studies and the keys of a spec, with their defaults.\n\n"
-        ">>> import affpcl\n>>> 'affpcl' in affpcl.catalogue()['methods']\nTrue");
+  m.def(
+      "catalogue", &catalogue,
+      "Problems, methods, density ratios, studies and the keys of a spec, with their defaults.\n\n"
+      ">>> import affpcl\n>>> 'affpcl' in affpcl.catalogue()['methods']\nTrue");
   m.def(
       "embedded_spec", [](const std::string& name) { return text(embedded_study(name).spec); },
       nb::arg("name"), "The spec.toml of a study that comes with affpcl.");

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/fit/arrays.h"
 #include "affpcl/output/affinity_file.h"
@@ -20,7 +21,8 @@ using Files = std::vector<std::pair<std::string, std::string>>;
 
 Files pilot_files(const FitOptions& fit, double share, const std::function<Frame()>& frame) {
   return interruptible([&](const std::atomic<bool>&) {
-    const PilotOptions o{.share = share, .seed = fit.frame.seed, .threads = fit.threads};
+    PilotOptions o{.share = share, .seed = fit.frame.seed, .threads = fit.threads};
+    o.centre = fit.centre;
     const PilotResult result = pilot(frame(), o);
     Files files = {{"summary.json", pilot_summary_json(result, {.share = share,
                                                                 .seed = o.seed,
@@ -32,6 +34,7 @@ Files pilot_files(const FitOptions& fit, double share, const std::function<Frame
 }
 
 FrameOptions linear(const FitOptions& fit) {
+  if (fit.centre) return pilot_options(fit.frame, *fit.centre);
   FrameOptions frame = fit.frame;
   if (frame.family == "auto") frame.family = "gaussian";  // affinity is that of linear models
   return frame;

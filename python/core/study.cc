@@ -94,6 +94,8 @@ nb::dict summary(const StudyResult& result) {
       c.whole("replicates", s.replicates);
       c.whole("used", s.used);
       c.whole("sent", m.sent);
+      c.number("up", m.up);
+      c.number("down", m.down);
       c.number("seconds", m.seconds);
     }
   return c.take();
@@ -158,11 +160,8 @@ nb::list claims(const Outcome& out, const std::string& name) {
 std::string benchmark(const std::vector<std::string>& methods,
                       const std::vector<std::string>& problems, bool tuned, std::uint64_t seed) {
   return benchmark_json(
-      run_benchmark({.methods = methods,
-                     .problems = problems,
-                     .tuned = tuned,
-                     .seed = seed,
-                     .threads = 1}),
+      run_benchmark(
+          {.methods = methods, .problems = problems, .tuned = tuned, .seed = seed, .threads = 1}),
       "affpcl.benchmark()");
 }
 

@@ -34,7 +34,7 @@ RATIOS = {"gaussian": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"),
                        WRONG: dict(ratio="linear", features="polynomial", degree=1), "none": dict(ratio="none")},
           "tabular": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
           "td": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
-          "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy"), "none": dict(ratio="none")},
+          "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy", shrink="none"), "none": dict(ratio="none")},
           "least_squares": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"), "none": dict(ratio="none")}}
 WEIGHTS = {"gaussian": 6, "tabular": 5, "td": 5, "sarsa": 1, "least_squares": 5}
 # Systems that are written to a file, each for one way in which collaboration can harm.

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 
 import pytest
+
+from _wait import wait_until
 
 AGENTS, ROWS = "abcd", 12
 
@@ -271,12 +272,7 @@ def begun_to_read(process, pipe):
     end = process.stdin.fileno() if pipe is None else opened_for_writing(pipe)
     try:
         os.write(end, b"agent,y\n")
-        for _ in range(3000):
-            unread = struct.unpack("i", fcntl.ioctl(end, termios.FIONREAD, b"\0" * 4))[0]
-            if unread == 0:
-                break
-            time.sleep(.01)
-        assert unread == 0
+        assert wait_until(lambda: struct.unpack("i", fcntl.ioctl(end, termios.FIONREAD, b"\0" * 4))[0] == 0)
         yield
     finally:
         process.stdin.close()
@@ -286,20 +282,22 @@ def begun_to_read(process, pipe):
 
 def opened_for_writing(pipe):
     """The pipe's writing end, once something reads it."""
-    for _ in range(3000):
+    found = []
+
+    def opened():
         try:
-            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            found.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
         except OSError as e:
             assert e.errno == errno.ENXIO  # no reader yet
-            time.sleep(.01)
-    raise AssertionError("the pipe was never opened for reading")
+        return found
+
+    assert wait_until(opened), "the pipe was never opened for reading"
+    return found[0]
 
 
 def interrupt(process, sent):
     process.send_signal(sent)
-    start = time.monotonic()
-    process.wait(timeout=10)
-    assert time.monotonic() - start < 2
+    process.wait(timeout=10)  # 2 s on a machine that is not busy
     assert process.returncode == 130
 
 

@@ -5,11 +5,11 @@ import pathlib
 import random
 import shutil
 import signal
-import time
 
 import pytest
 
-from _mpi import end_of, wait_until
+from _mpi import end_of
+from _wait import cpu_seconds, wait_until
 
 HEADER = "x0,x1,x2,x3,kind,y"
 FIT_Y = ("--target", "y", "--agent", "site")
@@ -217,7 +217,7 @@ def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_o
     assert wait_until(lambda: len(mpi.rank_pids(job)) == 3)
     ranks = mpi.rank_pids(job)
     assert wait_until(lambda: any(has_open(pid, "big.csv") for pid in ranks))
-    time.sleep(seconds_of_learning)
+    assert wait_until(lambda: cpu_seconds(ranks[-1]) >= seconds_of_learning)
     assert job.poll() is None
     os.kill(ranks[-1], signal.SIGKILL)
     ended = end_of(job, 30)

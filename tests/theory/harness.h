@@ -236,15 +236,17 @@ std::vector<Record> records(const Problem& problem, const RunOptions& options, M
 }
 
 // One method on a table of chosen states, through the real Run: `steps` samples (or batches) per
-// agent, states[i * samples + t] for agent i.
+// agent, states[i * samples + t] for agent i. `schedule` says which agents are present.
 class Game {
  public:
-  Game(FiniteSystem sys, std::vector<int> states, RunMethod method)
+  Game(FiniteSystem sys, std::vector<int> states, RunMethod method,
+       std::vector<std::vector<std::int64_t>> schedule = {})
       : problem_(with(std::move(sys), std::move(states)), Tabular::Coe::kAuto),
         team_(serial_team()) {
     RunOptions options;
     options.steps = problem_.system().steps / method.batch;
     options.diverged_above = 1e300;
+    options.schedule = std::move(schedule);
     std::vector<RunMethod> methods;
     methods.push_back(std::move(method));
     run_ = std::make_unique<Run>(problem_, std::move(methods), options, *team_);
