@@ -12,6 +12,7 @@
 #include "affpcl/base/files.h"
 #include "affpcl/data/field.h"
 #include "affpcl/data/inputs.h"
+#include "affpcl/output/affinity_file.h"
 #include "affpcl/output/federation_file.h"
 #include "affpcl/output/model_file.h"
 #include "cli/fit_table.h"
@@ -56,7 +57,7 @@ struct FitVerb {
               approximation = "auto", estimate = "auto", sum = "float";
   std::vector<std::string> values;
   TdLog::Config td;
-  std::string sort = "gain";
+  std::string sort = "gain", forecast;
   std::int64_t seed = 1, top = 0;
   SiteOfJob site;
   bool all = false, force = false, quiet = false, json = false, no_score = false, report = false;
@@ -97,6 +98,8 @@ void add_solver(Verb& verb, FitVerb& o) {
   verb.flag("--no-score", &o.no_score, "only personalised models, without cross-validation");
   add_param(verb, "repeats", &o.fit.repeats, "N");
   add_param(verb, "level", &o.fit.level, "LEVEL");
+  verb.option("--forecast", &o.forecast, "DIR",
+              "result folder of `affpcl affinity` on the same data: a note says how its forecast came out");
   add_param(verb, "folds", &o.table.frame.folds, "COLUMN");
   verb.option(
       "--test", &o.table.frame.test, "FILE",
@@ -199,6 +202,8 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   options.sum = value_of<Sums>(o.sum, "sum");
   options.stream.method_values = method_values(o.values);
   options.score = !o.no_score;
+  if (!o.forecast.empty() && !options.score)
+    throw BadInput("--forecast needs the scores that --no-score leaves out");
   return options;
 }
 
@@ -278,6 +283,8 @@ int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_li
   take_time_to_write();
   if (!all.first()) return result.complete ? kOk : kInterrupted;
   result.model.command = command_line;
+  if (!o.forecast.empty() && result.scored)
+    result.notes.push_back(forecast_note(o.forecast, result));
   give_out(result, o, folder.get());
   return interruption() || !result.complete ? kInterrupted : kOk;
 }

@@ -37,9 +37,29 @@ std::string shortened(const std::string& name, std::size_t letters = 24) {
   return name.substr(0, bytes);
 }
 
-bool knows_lambda(const PilotResult& r) {
-  return std::any_of(r.agents.begin(), r.agents.end(),
-                     [](const AgentPilot& a) { return std::isfinite(a.lambda.mean); });
+// A column of the agents' table: its name, what it means, and a cell.
+struct AgentColumn {
+  const char *name, *doc;
+  std::string (*cell)(const AgentPilot&);
+};
+constexpr AgentColumn kColumns[] = {
+    {"loss", "expected error on new rows, learnt with the others, over that of learning alone; below 1 they help",
+     [](const AgentPilot& a) { return text(a.loss); }},
+    {"excess", "the same of the error beyond the noise, which no model avoids",
+     [](const AgentPilot& a) { return text(a.excess); }},
+    {"delta_cen", "distance from the mean of all agents, in columns or in outcome; 0 is none",
+     [](const AgentPilot& a) { return text(a.delta_cen); }},
+    {"TV", "total variation between its columns and those of all agents: a lower bound",
+     [](const AgentPilot& a) { return bound(a.environment); }},
+    {"lambda", "smallest eigenvalue of its standardised columns' second moment; near 0 it cannot learn alone",
+     [](const AgentPilot& a) { return text(a.lambda); }},
+};
+
+constexpr double kUnlike = 2;  // times the usual variance between agents
+
+std::string remark(const PilotResult& r, const AgentPilot& a) {
+  if (r.agents.size() == 1) return "";
+  return fmt::format("{}{}", to_text(a.prospect), a.widened > kUnlike ? "; unlike the others" : "");
 }
 
 void print_agents(const PilotResult& r) {
@@ -50,27 +70,29 @@ void print_agents(const PilotResult& r) {
   });
   std::size_t width = 5;
   for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
-  const bool excess = std::any_of(r.agents.begin(), r.agents.end(),
-                                  [](const AgentPilot& a) { return std::isfinite(a.excess.mean); });
-  const bool lambda = knows_lambda(r);
-  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{}{:<22}\n", "agent", width, "rows",
-             "pilot", "TV to all, at least", "delta_cen",
-             lambda ? fmt::format("{:<22} ", "lambda") : "",
-             excess ? fmt::format("{:<22} ", "excess, of alone") : "", "loss, of alone");
+  std::vector<AgentColumn> columns;  // that have a number for any agent
+  for (const AgentColumn& column : kColumns)
+    if (std::any_of(r.agents.begin(), r.agents.end(),
+                    [&](const AgentPilot& a) { return column.cell(a) != "-"; }))
+      columns.push_back(column);
+  fmt::print("  {:<{}} {:>6} {:>6} ", "agent", width, "rows", "pilot");
+  for (const AgentColumn& column : columns) fmt::print(" {:<21}", column.name);
+  fmt::print("{}\n", r.agents.size() > 1 ? " forecast" : "");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
       fmt::print("  … {} more, in affinity.csv (--out)\n", order.size() - kShown);
       k = order.size() - kShown / 2;
     }
-    const std::size_t i = order[k];
-    const AgentPilot& a = r.agents[i];
-    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{}{:<22} {}{}\n", shortened(r.names[i]),
-               width, a.rows, a.used, bound(a.environment), text(a.delta_cen),
-               lambda ? fmt::format("{:<22} ", text(a.lambda)) : "",
-               excess ? fmt::format("{:<22} ", text(a.excess)) : "", text(a.loss),
-               r.agents.size() > 1 ? to_text(a.prospect) : "",
-               a.widened > kUnlike ? "; unlike the others" : "");
+    const AgentPilot& a = r.agents[order[k]];
+    fmt::print("  {:<{}} {:>6} {:>6} ", shortened(r.names[order[k]]), width, a.rows, a.used);
+    for (const AgentColumn& column : columns) fmt::print(" {:<21}", column.cell(a));
+    fmt::print(" {}\n", remark(r, a));
   }
+  fmt::print("  pilot: rows looked at; with 90 % intervals:\n");
+  for (const AgentColumn& column : columns) fmt::print("  {:<10} {}\n", column.name, column.doc);
+  if (r.agents.size() > 1)
+    fmt::print(
+        "  forecast   from the interval of loss: should gain below .99, should learn alone above 1.01\n");
 }
 
 // A pair of agents and how well they can be told apart.
@@ -152,9 +174,8 @@ void print_pilot(const PilotResult& r) {
   line("delta_obj", r.delta_obj, "largest distance of two agents' coefficients");
   line("noise", r.noise_share, "share of the target's variance that no column explains");
   if (r.agents.size() > 1)
-    fmt::print(
-        "who should gain from the others: {} should gain, {} about even, {} should learn alone\n",
-        r.gain, r.even, r.loss);
+    fmt::print("forecast: {} of {} agents should gain, {} about even, {} should learn alone\n", r.gain,
+               r.agents.size(), r.even, r.loss);
   print_agents(r);
   if (r.order.size() > 1) {
     fmt::print(
@@ -162,12 +183,8 @@ void print_pilot(const PilotResult& r) {
     if (r.order.size() <= kShown) print_matrix(r);
     if (r.order.size() > kShown) print_pairs(r);
   }
-  fmt::print(
-      "TV to all: total variation distance of the agent's columns to those of all agents; delta_cen: "
-      "the larger of that and the distance of its coefficients to the centre (0: alike, 1: nothing "
-      "in common); {}excess and loss: expected error on new rows, learnt from all rows together, over "
-      "that of learning alone, beyond the noise and with it (below 1: gain); [ ]: 90 % intervals\n",
-      knows_lambda(r) ? "lambda: smallest eigenvalue of its columns' second moments; " : "");
+  if (r.agents.size() > 1)
+    fmt::print("`affpcl fit` measures what came of it; with --out here, its --forecast says so\n");
 }
 
 }  // namespace affpcl::cli

@@ -262,91 +262,120 @@ class Measure {
   }
 
   // ---- finite problems: sums over outcomes ----
-  void enumerate(Affinity& out) {
-    const int S = finite_->outcomes(), d = shape_.d;
-    const auto dim = static_cast<std::size_t>(d);
+  // Some outcomes at a time: the probabilities of all agents, and the central step's noise g^c.
+  struct Outcomes {
+    int first = 0;
+    Matrix p, gc;  // [agent][outcome], [outcome][d]
+    Vector mu0;
+    std::size_t count() const { return mu0.size(); }
+    double rho(std::size_t i, std::size_t o) const { return p(i, o) == 0 ? 0 : p(i, o) / mu0[o]; }
+  };
+
+  Outcomes outcomes(int from, int to, Out s, Out y, Out b, Matrix& modulus_sums) {
+    const auto N = static_cast<std::size_t>(n_), count = static_cast<std::size_t>(to - from),
+               d = static_cast<std::size_t>(shape_.d);
+    Outcomes these{from, Matrix(N, count), Matrix(count, d), Vector(count)};
+    Matrix D(count, d * d);
+    const Lanes first{0, 1};
+    for (std::size_t o = 0; o < count; ++o) {
+      for (std::size_t i = 0; i < N; ++i)
+        these.mu0[o] += these.p(i, o) = finite_->probability(static_cast<std::int64_t>(i), from + static_cast<int>(o));
+      these.mu0[o] /= static_cast<double>(n_);
+      finite_->outcome(first, from + static_cast<int>(o), s);
+      problem_.direction(first, s, {}, xc(), space_, y);
+      central_objective(first, s, b);
+      for (std::size_t r = 0; r < d; ++r)
+        these.gc(o, r) = y.row(static_cast<int>(r))[0] - b.row(static_cast<int>(r))[0];
+      const Matrix A = modulus(matrices(first, s).front());
+      std::copy(A.all().begin(), A.all().end(), D.row(o).begin());
+    }
+    add(1, multiply(these.p, D), modulus_sums);
+    return these;
+  }
+
+  // What one agent's prediction needs: sums over outcomes. gtilde^i is a sum of independent terms, one
+  // per agent's sample, whose variance is a second moment less a square of the mean.
+  struct Sums {
+    double alone = 0, together = 0, noise = 0, size = 0, tv = 0;
+    Vector own;    // mean of its own term
+    Matrix means;  // of the other agents' terms
+  };
+
+  void add_own(const Outcomes& these, Out s, Out y, Out b, const std::vector<Matrix>& L,
+               std::vector<Sums>& sums) {
+    const auto d = static_cast<std::size_t>(shape_.d);
     const double n = static_cast<double>(n_);
+    Vector own(d), u(d);
+    for (std::size_t o = 0; o < these.count(); ++o)
+      blocks([&](Lanes lanes) {
+        finite_->outcome(lanes, these.first + static_cast<int>(o), s);
+        problem_.direction(lanes, s, {}, solution(lanes), space_, y);
+        problem_.objective(lanes, s, b);
+        for (int l = 0; l < lanes.count; ++l) {
+          const auto i = static_cast<std::size_t>(lanes.first + l);
+          const double p = these.p(i, o), rho = these.rho(i, o);
+          Sums& sum = sums[i];
+          for (std::size_t r = 0; r < d; ++r) {
+            const double Ax = y.row(static_cast<int>(r))[l];
+            sum.size += Ax * Ax;
+            own[r] = Ax - b.row(static_cast<int>(r))[l];
+            u[r] = rho / n * these.gc(o, r) + own[r] - these.gc(o, r);
+          }
+          if (p == 0) continue;
+          sum.alone += p * quadratic(L[i], own);
+          sum.noise += p * squared_norm(own);
+          sum.together += p * quadratic(L[i], u);
+          for (std::size_t r = 0; r < d; ++r) sum.own[r] += p * u[r];
+        }
+      });
+  }
+
+  void add_others(const Outcomes& these, std::size_t i, const Matrix& L, Sums& sum) const {
+    const double n = static_cast<double>(n_);
+    Matrix u = these.gc;
+    for (std::size_t o = 0; o < these.count(); ++o) {
+      const double p = these.p(i, o), weight = these.rho(i, o) / n;
+      sum.tv += std::abs(p - these.mu0[o]) / 2;
+      for (double& v : u.row(o)) v *= weight;
+      if (p > 0) sum.together += (n * these.mu0[o] - p) * quadratic(L, u.row(o));
+    }
+    add(1, multiply(these.p, u), sum.means);
+  }
+
+  void enumerate(Affinity& out) {
+    constexpr int kOutcomes = 1024;  // at a time
+    const int S = finite_->outcomes(), d = shape_.d;
+    const auto N = static_cast<std::size_t>(n_), dim = static_cast<std::size_t>(d);
     Buffer state(static_cast<std::size_t>(state_rows_) * kLanes),
         space(static_cast<std::size_t>(2 * d) * kLanes);
     const Out s{state.data(), state_rows_}, y{space.data(), d}, b{space.data() + d * kLanes, d};
     fill_cells(s, b);
-
-    std::vector<double> mu0(static_cast<std::size_t>(S), 0.0);
-    for (std::int64_t i = 0; i < n_; ++i)
-      for (int o = 0; o < S; ++o)
-        mu0[static_cast<std::size_t>(o)] += finite_->probability(i, o) / n;
-
-    // g^c(s) at the central solution and D(s), once per outcome.
-    Matrix gc(static_cast<std::size_t>(S), dim);
-    std::vector<Matrix> D(static_cast<std::size_t>(S));
-    const Lanes first{0, 1};
-    for (int o = 0; o < S; ++o) {
-      finite_->outcome(first, o, s);
-      problem_.direction(first, s, {}, xc(), space_, y);
-      central_objective(first, s, b);
-      const auto O = static_cast<std::size_t>(o);
-      for (int r = 0; r < d; ++r) gc(O, static_cast<std::size_t>(r)) = y.row(r)[0] - b.row(r)[0];
-      D[O] = modulus(matrices(first, s).front());
+    std::vector<Matrix> L;
+    std::vector<Sums> sums(N);
+    blocks([&](Lanes lanes) {
+      const std::vector<double> Abar = mean_matrices(problem_, lanes);
+      for (int l = 0; l < lanes.count; ++l) L.push_back(metric(Abar, l, dim));
+    });
+    for (Sums& sum : sums) sum.own = Vector(dim), sum.means = Matrix(N, dim);
+    Matrix D(N, dim * dim);  // E D(s) by agent
+    for (int o = 0; o < S; o += kOutcomes) {
+      const Outcomes these = outcomes(o, std::min(S, o + kOutcomes), s, y, b, D);
+      add_own(these, s, y, b, L, sums);
+      for (std::size_t i = 0; i < N; ++i) add_others(these, i, L[i], sums[i]);
     }
-
-    // g^i(s) at each agent's own solution.
-    Matrix gi(static_cast<std::size_t>(n_ * S), dim);
-    std::vector<double> size(static_cast<std::size_t>(n_));
-    for (int o = 0; o < S; ++o) {
-      blocks([&](Lanes lanes) {
-        finite_->outcome(lanes, o, s);
-        problem_.direction(lanes, s, {}, solution(lanes), space_, y);
-        problem_.objective(lanes, s, b);
-        for (int l = 0; l < lanes.count; ++l)
-          for (int r = 0; r < d; ++r)
-            size[static_cast<std::size_t>(lanes.first + l)] += std::pow(y.row(r)[l], 2),
-            gi(static_cast<std::size_t>((lanes.first + l) * S + o), static_cast<std::size_t>(r)) =
-                y.row(r)[l] - b.row(r)[l];
-      });
-    }
-
-    Vector u(dim), average(dim);
     blocks([&](Lanes lanes) {
       const std::vector<double> Abar = mean_matrices(problem_, lanes);
       for (int l = 0; l < lanes.count; ++l) {
-        const std::int64_t i = lanes.first + l;
+        const auto i = static_cast<std::size_t>(lanes.first + l);
         AgentAffinity& a = agent(out, lanes, l);
+        Sums& sum = sums[i];
+        take_environment(a.delta_cen, exact(sum.tv));
         Matrix Dbar(dim, dim);
-        double tv = 0;
-        std::vector<double> rho(static_cast<std::size_t>(S));
-        for (int o = 0; o < S; ++o) {
-          const auto O = static_cast<std::size_t>(o);
-          const double p = finite_->probability(i, o);
-          add(p, D[O], Dbar);
-          tv += std::abs(p - mu0[O]) / 2;
-          rho[O] = p == 0 ? 0 : p / mu0[O];
-        }
-        take_environment(a.delta_cen, exact(tv));
+        std::copy(D.row(i).begin(), D.row(i).end(), Dbar.all().begin());
         a.nu = exact(nu_of(Dbar, Abar, l));
-
-        // gtilde^i is a sum of independent terms, one per agent's sample, with mean 0 in all.
-        const Matrix L = metric(Abar, l, dim);
-        double alone = 0, together = 0, noise = 0;
-        for (std::int64_t j = 0; j < n_; ++j) {
-          double square = 0;
-          std::fill(average.begin(), average.end(), 0.0);
-          for (int o = 0; o < S; ++o) {
-            const auto O = static_cast<std::size_t>(o);
-            const double p = finite_->probability(j, o);
-            if (p == 0) continue;
-            for (std::size_t r = 0; r < dim; ++r) u[r] = rho[O] / n * gc(O, r);
-            if (j == i) {
-              const auto own = gi.row(static_cast<std::size_t>(i * S + o));
-              alone += p * quadratic(L, own);
-              noise += p * squared_norm(own);
-              for (std::size_t r = 0; r < dim; ++r) u[r] += own[r] - gc(O, r);
-            }
-            square += p * quadratic(L, u);
-            for (std::size_t r = 0; r < dim; ++r) average[r] += p * u[r];
-          }
-          together += square - quadratic(L, average);
-        }
-        a.prediction = ratio(exact(together / alone), noise, size[static_cast<std::size_t>(i)]);
+        std::copy(sum.own.begin(), sum.own.end(), sum.means.row(i).begin());
+        for (std::size_t j = 0; j < N; ++j) sum.together -= quadratic(L[i], sum.means.row(j));
+        a.prediction = ratio(exact(sum.together / sum.alone), sum.noise, sum.size);
       }
     });
   }

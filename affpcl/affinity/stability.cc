@@ -2,19 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "affpcl/math/dense.h"
 
 namespace affpcl {
 namespace {
 
-// K += weight A (x) B, all d x d.
-void add_kronecker(double weight, MatrixView A, MatrixView B, Matrix& K) {
-  const std::size_t d = A.rows();
-  for (std::size_t r = 0; r < d; ++r)
-    for (std::size_t k = 0; k < d; ++k)
-      for (std::size_t c = 0; c < d; ++c)
-        for (std::size_t l = 0; l < d; ++l) K(r * d + k, c * d + l) += weight * (A(r, c) * B(k, l));
+// Symmetric matrices by their upper triangles.
+struct Triangle {
+  explicit Triangle(std::size_t dim) {
+    for (std::size_t r = 0; r < dim; ++r)
+      for (std::size_t c = r; c < dim; ++c) entries.push_back({r, c});
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> entries;
+  std::size_t size() const { return entries.size(); }
+};
+
+// K += weight times the map P -> A P B' + B P A' of symmetric matrices, over 2 where A is B.
+void add_map(double weight, MatrixView A, MatrixView B, const Triangle& of, Matrix& K) {
+  for (std::size_t row = 0; row < of.size(); ++row) {
+    const auto [r, k] = of.entries[row];
+    for (std::size_t col = 0; col < of.size(); ++col) {
+      const auto [c, l] = of.entries[col];
+      double v = A(r, c) * B(k, l) + B(r, c) * A(k, l);
+      if (c != l) v += A(r, l) * B(k, c) + B(r, l) * A(k, c);
+      K(row, col) += weight * v;
+    }
+  }
 }
 
 // A(s) of every lane, from its columns.
@@ -35,25 +50,14 @@ std::vector<Matrix> matrices(const Problem& problem, Lanes lanes, In s, Scratch&
   return A;
 }
 
-// The largest alpha below which I - alpha (Abar (x) I + I (x) Abar) + alpha^2 E[A (x) A] has its
-// spectrum in the unit circle.
-double limit(MatrixView Abar, const Matrix& AA) {
-  const Matrix I = Matrix::identity(Abar.rows()), one = Matrix::identity(AA.rows());
-  Matrix first(AA.rows(), AA.cols()), M = first;
-  add_kronecker(1, Abar, I, first);
-  add_kronecker(1, I, Abar, first);
-  const auto stable = [&](double alpha) {
-    for (std::size_t j = 0; j < M.all().size(); ++j)
-      M.all()[j] = one.all()[j] - alpha * first.all()[j] + alpha * alpha * AA.all()[j];
-    return spectral_radius(M) < 1;
-  };
-  double lo = 0, hi = 1 / std::max(norm(Abar.all()), 1e-300);
-  while (stable(hi)) lo = hi, hi *= 2;
-  for (int step = 0; step < 30; ++step) {
-    const double middle = (lo + hi) / 2;
-    (stable(middle) ? lo : hi) = middle;
-  }
-  return lo;
+// The errors' covariance goes by P -> P - alpha (Abar P + P Abar') + alpha^2 E[A P A'], which maps
+// positive semidefinite matrices to such. Its spectral radius is therefore an eigenvalue (Krein and
+// Rutman 1948), and first 1 where 1 / alpha is one of Lyapunov^-1 E[A . A'], a map of the same kind.
+double limit(MatrixView Abar, const Matrix& AA, const Triangle& of) {
+  if (error_metric(Abar).rows() == 0) return 0;
+  Matrix lyapunov(of.size(), of.size());
+  add_map(1, Abar, Matrix::identity(Abar.rows()), of, lyapunov);
+  return 1 / spectral_radius(multiply(inverse(lyapunov), AA));
 }
 
 // to += A'B A.
@@ -90,6 +94,55 @@ Matrix error_metric(MatrixView Abar) {
   return {};
 }
 
+namespace {
+
+// E[A P A'] of every agent of a finite problem, whose A(s) is the same for all, one row each.
+Matrix finite_maps(const Problem& problem, const Finite& finite, const Triangle& of, Out s) {
+  constexpr int kOutcomes = 64;  // at a time
+  const std::int64_t n = problem.shape().agents;
+  const std::size_t size = of.size() * of.size();
+  Matrix all(static_cast<std::size_t>(n), size), one(of.size(), of.size());
+  Scratch scratch;
+  for (int from = 0; from < finite.outcomes(); from += kOutcomes) {
+    const int count = std::min(kOutcomes, finite.outcomes() - from);
+    Matrix p(static_cast<std::size_t>(n), static_cast<std::size_t>(count)), maps(p.cols(), size);
+    for (int o = 0; o < count; ++o) {
+      finite.outcome({0, 1}, from + o, s);
+      const Matrix A = matrices(problem, {0, 1}, s, scratch).front();
+      std::fill(one.all().begin(), one.all().end(), 0.0);
+      add_map(0.5, A, A, of, one);
+      std::copy(one.all().begin(), one.all().end(), maps.row(static_cast<std::size_t>(o)).begin());
+      for (std::int64_t i = 0; i < n; ++i)
+        p(static_cast<std::size_t>(i), static_cast<std::size_t>(o)) = finite.probability(i, from + o);
+    }
+    add_product(1, p, maps, all);
+  }
+  return all;
+}
+
+// The same of drawn samples.
+Matrix drawn_maps(const Problem& problem, std::uint64_t seed, int draws, const Store& worlds,
+                  const Triangle& of, Out s) {
+  const std::int64_t n = problem.shape().agents;
+  Matrix all(static_cast<std::size_t>(n), of.size() * of.size());
+  Scratch scratch;
+  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+    const Lanes lanes = lanes_of(b, n);
+    std::vector<Matrix> AA(static_cast<std::size_t>(lanes.count), Matrix(of.size(), of.size()));
+    for (int t = 0; t < draws; ++t) {
+      problem.draw({{seed, 0xfffffffeu, static_cast<std::uint32_t>(t)}, {}}, worlds.block(b), s);
+      const std::vector<Matrix> A = matrices(problem, lanes, s, scratch);
+      for (std::size_t l = 0; l < A.size(); ++l) add_map(0.5 / draws, A[l], A[l], of, AA[l]);
+    }
+    for (std::size_t l = 0; l < AA.size(); ++l)
+      std::copy(AA[l].all().begin(), AA[l].all().end(),
+                all.row(static_cast<std::size_t>(lanes.first) + l).begin());
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int draws) {
   const Shape shape = problem.shape();
   const auto d = static_cast<std::size_t>(shape.d);
@@ -98,29 +151,20 @@ std::vector<double> stable_steps(const Problem& problem, std::uint64_t seed, int
   const Store worlds(world.rows(), shape.agents);
   Buffer state(static_cast<std::size_t>(sample.rows()) * kLanes);
   const Out s{state.data(), sample.rows()};
+  const Triangle of(d);
   const Finite* finite = problem.finite();
-  Scratch scratch;
+  const Matrix maps = finite != nullptr ? finite_maps(problem, *finite, of, s)
+                                        : drawn_maps(problem, seed, draws, worlds, of, s);
   std::vector<double> limits;
   for (std::int64_t b = 0; b < blocks_of(shape.agents); ++b) {
     const Lanes lanes = lanes_of(b, shape.agents);
-    std::vector<Matrix> AA(static_cast<std::size_t>(lanes.count), Matrix(d * d, d * d));
-    for (int t = 0; t < (finite != nullptr ? finite->outcomes() : draws); ++t) {
-      if (finite != nullptr) {
-        finite->outcome(lanes, t, s);
-      } else {
-        problem.draw({{seed, 0xfffffffeu, static_cast<std::uint32_t>(t)}, {}}, worlds.block(b), s);
-      }
-      const std::vector<Matrix> A = matrices(problem, lanes, s, scratch);
-      for (std::size_t l = 0; l < A.size(); ++l) {
-        const double weight =
-            finite != nullptr ? finite->probability(lanes.first + static_cast<std::int64_t>(l), t)
-                              : 1.0 / draws;
-        if (weight > 0) add_kronecker(weight, A[l], A[l], AA[l]);
-      }
-    }
     const std::vector<double> Abar = mean_matrices(problem, lanes);
-    for (std::size_t l = 0; l < AA.size(); ++l)
-      limits.push_back(limit({Abar.data() + l * d * d, d, d}, AA[l]));
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes.count); ++l) {
+      Matrix AA(of.size(), of.size());
+      const auto row = maps.row(static_cast<std::size_t>(lanes.first) + l);
+      std::copy(row.begin(), row.end(), AA.all().begin());
+      limits.push_back(limit({Abar.data() + l * d * d, d, d}, AA, of));
+    }
   }
   return limits;
 }

@@ -52,14 +52,19 @@ std::vector<WeightedForm> weighted(std::vector<Decomposition> forms) {
 
 }  // namespace
 
+Learnt without_law(const Learnt& learnt, const Moments& moments) {
+  return {.tried = learnt.tried,
+          .forms = weighted(learnt.tried),
+          .law = AgentLaw::plain(),
+          .moments = moments,
+          .noise = std::vector<double>(moments.held(), 1.0)};
+}
+
 Learnt learn_agents(const Moments& moments, const DecompositionOptions& options, Team& team) {
   Learnt learnt;
   learnt.tried = decompose(moments, options, team).tried;
-  learnt.forms = weighted(learnt.tried);
-  learnt.law = AgentLaw::plain();
-  learnt.moments = moments;
-  learnt.noise.assign(moments.held(), 1.0);
-  if (options.plain || moments.n < 2) return learnt;
+  learnt = without_law(learnt, moments);
+  if (options.plain || !options.own_noise || moments.n < 2) return learnt;
   DecompositionOptions again = options;
   again.evidence_tolerance = std::max(options.evidence_tolerance, kTurnTolerance);
   bool relearnt = false;
@@ -80,6 +85,17 @@ Learnt learn_agents(const Moments& moments, const DecompositionOptions& options,
   again.start = &near;
   again.scalar = options.scalar, again.diagonal = options.diagonal, again.full = options.full;
   learnt.forms = weighted(decompose(learnt.moments, again, team).tried);
+  return learnt;
+}
+
+Learnt learn_near(const Learnt& near, const Moments& moments, const DecompositionOptions& options,
+                  Team& team) {
+  Learnt learnt{.tried = {},
+                .forms = {},
+                .law = near.law,
+                .moments = divided(moments, {near.law, near.noise, near.moments.wide}),
+                .noise = near.noise};
+  learnt.forms = weighted(decompose(learnt.moments, options, team).tried);
   return learnt;
 }
 

@@ -25,6 +25,11 @@ struct Learnt {
 
   const Decomposition& best() const { return forms[0].model; }
 };
+// The same forms with one noise variance for all and no outlying agents; `moments` are those of the rows.
+Learnt without_law(const Learnt& learnt, const Moments& moments);
 Learnt learn_agents(const Moments& moments, const DecompositionOptions& options, Team& team);
+// The same from nearly the same rows: the law, f and t are those of `near`, and only D is learnt anew.
+Learnt learn_near(const Learnt& near, const Moments& moments, const DecompositionOptions& options,
+                  Team& team);
 
 }  // namespace affpcl

@@ -8,6 +8,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/mixed/joined.h"
+#include "affpcl/mixed/law_check.h"
 #include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
@@ -27,6 +28,7 @@ struct ChannelFit {
   Moments moments;        // of the rows in time, where their errors are correlated
   std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
   double correlation = 0;              // of successive rows' errors
+  bool misled = false;                 // by agents' own noise, which is left out
   Learnt learnt;
   Ridge pooled;
   double mean = 0;  // of all agents' targets
@@ -284,13 +286,16 @@ class MixedFit final : public FoldFit {
 
   std::vector<std::string> notes() const override {
     if (centre_ != nullptr) return joined_notes();
-    bool same = true, converged = true;
+    bool same = true, converged = true, misled = false;
     for (const ChannelFit& c : channels_) {
+      misled |= c.misled;
       for (double v : c.best().variances.D) same &= std::abs(v) < kNoVariance;
       converged &= c.best().converged;
     }
     std::vector<std::string> notes;
     if (same) notes.push_back("the rows do not tell the agents apart: all have the same model");
+    if (misled)
+      notes.push_back("held-out rows do not support noise variances of the agents' own: all have the same");
     if (!converged)
       notes.push_back("the variances were still moving when the search for them ended");
     for (std::size_t c = 0; c < serial_.size(); ++c)
@@ -423,18 +428,21 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   std::vector<SerialTest> serial;
-  if (without == kAllRows) correlations_.assign(frame.channels, 0.0);
+  if (without == kAllRows) correlations_.assign(frame.channels, 0.0), misled_.assign(frame.channels, 0);
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
     o.plain = options_.plain;
     o.restricted = options_.estimate != EstimateChoice::kMl;
     choose_forms(options_.covariance, o);
+    o.own_noise = misled_[c] == 0;
     if (without != kAllRows) o.start = &found_[c], o.evidence_tolerance = options_.fold_tolerance;
     fit.moments = frame.moments(c, without, team);
     if (without != kAllRows && correlations_[c] > 0)
       take_correlation(correlations_[c], frame, c, without, team, fit);
-    fit.learnt = learn_agents(fit.moments, o, team);
+    // Folds in time must not know of later rows.
+    const bool near = without != kAllRows && frame.held_out.how != Holdout::kForward;
+    fit.learnt = near ? learn_near(*near_[c], fit.moments, o, team) : learn_agents(fit.moments, o, team);
     if (without == kAllRows && tests_serial(frame)) {
       serial.push_back(test_serial(
           frame, c,
@@ -446,14 +454,22 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
         fit.learnt = learn_agents(fit.moments, o, team);
       }
     }
+    if (without == kAllRows && !options_.plain && correlations_[c] == 0 && frame.agents.size() > 1 &&
+        law_misleads(frame, c, fit.moments, fit.learnt, team)) {
+      misled_[c] = 1, fit.misled = true;
+      fit.learnt = without_law(fit.learnt, fit.moments);
+    }
     const Moments all = pooled(fit.baseline(), team);
     fit.pooled = fit_ridge(all, 0);
     fit.mean = all.b[0] / all.rows[0];
     channels.push_back(std::move(fit));
   }
   if (without == kAllRows) {
-    found_.clear();
-    for (const ChannelFit& c : channels) found_.push_back(c.best().variances);
+    found_.clear(), near_.clear();
+    for (const ChannelFit& c : channels) {
+      found_.push_back(c.best().variances);
+      near_.push_back(std::make_shared<Learnt>(c.learnt));
+    }
   }
   return std::make_unique<MixedFit>(frame, options_, std::move(channels), std::move(serial));
 }

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/output/fit_json-inl.h"
+#include "affpcl/output/model_file.h"
 
 namespace affpcl {
 namespace {
@@ -107,6 +110,68 @@ std::string pilot_matrix_csv(const PilotResult& r) {
     out += '\n';
   }
   return out;
+}
+
+namespace {
+
+struct Forecasts {
+  std::map<std::string, std::pair<double, std::string>> of;  // by agent: predicted loss, and prospect
+};
+
+Forecasts read_forecasts(const std::string& path) {
+  Forecasts found;
+  try {
+    const Json summary = parse_json(content_of(path));
+    for (const Json& agent : summary.at("agents").elements()) {
+      const Json& loss = agent.at("predicted_loss").at("value");
+      if (loss.is_null() || agent.at("prospect").is_null()) continue;
+      found.of[agent.get<std::string>("agent")] = {loss.get<double>(), agent.get<std::string>("prospect")};
+    }
+  } catch (const BadInput& e) {
+    throw BadInput(fmt::format("{} is no forecast, which the affinity of a table writes (`out`): {}", path,
+                               e.what()));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string forecast_note(const std::string& folder, const FitResult& fit) {
+  const Forecasts forecasts = read_forecasts(folder + "/summary.json");
+  std::vector<double> predicted, found;
+  std::size_t should = 0, alone = 0;
+  double probability = 0, all = 0, weighted = 0, chosen = 0, independent = 0;
+  int gained = 0, lost = 0;  // of those that should gain
+  for (std::size_t i = 0; i < fit.agents.size(); ++i) {
+    const auto at = forecasts.of.find(fit.model.agents[i].name);
+    if (at == forecasts.of.end()) continue;
+    const AgentScore& a = fit.agents[i];
+    const bool gain = at->second.second == to_text(Prospect::kGain);
+    should += gain, alone += at->second.second == to_text(Prospect::kLoss);
+    all += a.probability;
+    if (gain) {
+      probability += a.probability;
+      gained += a.verdict == Outcome::kGained, lost += a.verdict == Outcome::kLost;
+    }
+    if (a.scored_rows == 0) continue;
+    const auto rows = static_cast<double>(a.scored_rows);
+    weighted += rows * a.loss.independent * at->second.first;
+    chosen += rows * a.loss.chosen, independent += rows * a.loss.independent;
+    predicted.push_back(at->second.first);
+    found.push_back(1 - a.gain.mean / a.loss.independent);
+  }
+  if (predicted.empty())
+    throw BadInput(fmt::format("the forecast in {} is of other agents than this fit", folder));
+  std::string note = fmt::format(
+      "forecast: {} of {} agents should gain and {} should learn alone, with {:.3f} of the independent error; "
+      "found: an estimated {:.0f} gain, with {:.3f} on held-out rows",
+      should, predicted.size(), alone, weighted / independent, all, chosen / independent);
+  if (should > 0)
+    note += fmt::format("; of those that should gain an estimated {:.0f} do ({} surely, {} surely lost)",
+                        probability, gained, lost);
+  if (predicted.size() > 2)
+    note += fmt::format("; rank correlation {:.2f}", rank_correlation(predicted, found));
+  return note;
 }
 
 }  // namespace affpcl

@@ -177,10 +177,10 @@ std::string no_feature(const Column& c, std::size_t rows, std::size_t most_level
   return is_index_name(c.name) ? "an index of the rows" : "every value is different, as of an id";
 }
 
-constexpr std::size_t kFewestCodes = 3, kMostCodes = 8;  // different values of a column that may be codes
-constexpr std::size_t kRowsPerCode = 5;
+constexpr std::size_t kFewestCodes = 3, kMostCodes = 12;  // different values of a column that may be codes
+constexpr std::size_t kRowsPerCode = 4;
 
-// Columns of few whole numbers, each many times, may be codes: a word about them, no more.
+// Columns that count from 0 or 1 to a few, each many times, may be codes: a word about them, no more.
 void note_codes(const std::vector<Column*>& features, const FrameOptions& o, std::size_t rows,
                 Processes& processes, std::vector<std::string>& notes) {
   if (processes.apart() || rows < kFewestCodes * kRowsPerCode) return;
@@ -208,9 +208,11 @@ void note_codes(const std::vector<Column*>& features, const FrameOptions& o, std
   std::vector<std::string> few, names;
   for (std::size_t k = 0; k < found.size(); ++k) {
     const std::size_t count = found[k].size();
-    if (count < kFewestCodes || count > kMostCodes || count * kRowsPerCode > rows ||
-        found[k].contains("*"))
-      continue;
+    if (count < kFewestCodes || count > kMostCodes || count * kRowsPerCode > rows) continue;
+    const std::size_t first = found[k].contains("0") ? 0 : 1;
+    bool run = true;
+    for (std::size_t v = first; v < first + count; ++v) run = run && found[k].contains(std::to_string(v));
+    if (!run) continue;
     few.push_back(fmt::format("{} ({})", features[k]->name, count));
     names.push_back(features[k]->name);
   }

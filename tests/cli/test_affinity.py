@@ -140,19 +140,6 @@ def test_a_folder_that_exists_is_refused(table, summary):
     table.refuse(*AFFINITY, "--out", "a", says=["exists already"])
 
 
-def test_columns_are_explained(printed):
-    legend = printed.splitlines()[-2]
-    for word in ("TV to all", "delta_cen", "lambda", "excess", "loss", "90 %"):
-        assert word in legend
-
-
-def test_no_column_is_empty(table):
-    shops = table.succeed("affinity", SHOPS, "--target", "sales", "--agent", "shop").stdout.splitlines()
-    head = next(line for line in shops if line.startswith("  agent"))
-    assert "lambda" not in head and "lambda" not in shops[-1]  # ten rows of eight columns do not say
-    assert "excess" in head
-
-
 def test_the_matrix_has_names_on_both_sides(table):
     shops = table.succeed("affinity", SHOPS, "--target", "sales", "--agent", "shop").stdout.splitlines()
     at = next(i for i, line in enumerate(shops) if line.startswith("who looks alike"))
@@ -174,3 +161,33 @@ def test_a_page_needs_a_folder(table):
 
 def test_two_of_them_do_not_compare(table, printed):
     table.refuse("report", "a", "a", "--out", "two.html", says=["affinity"])
+
+
+def test_the_table_explains_its_columns(printed):
+    lines = printed.splitlines()
+    head = next(line for line in lines if line.split()[:1] == ["agent"])
+    columns = head.split()[3:-1]
+    assert columns[:2] == ["loss", "excess"]
+    for column in columns:
+        assert any(line.startswith(f"  {column} ") for line in lines[lines.index(head) + 1:]), column
+
+
+def test_a_column_without_numbers_is_not_printed(table):
+    table.write("single.csv", "agent,u,y\n" + "".join(f"a{k},{k % 5},{k % 3}\n" for k in range(30)))
+    printed = table.succeed("affinity", "single.csv", "--target", "y").stdout
+    head = next(line for line in printed.splitlines() if line.split()[:1] == ["agent"])
+    assert "TV" not in head.split()
+    assert "lambda" not in head.split()
+
+
+def test_fit_says_how_the_forecast_came_out(table, summary):
+    note = next(note for note in table.json("fit", "t.csv", "--target", "y", "--forecast", "a")["notes"] if "forecast" in note)
+    assert f"{summary['prospects']['gain']} of 14 agents should gain" in note
+    assert "rank correlation" in note
+
+
+def test_a_forecast_of_other_agents_is_refused(table, printed):
+    table.write("other.csv", rows_of(2).replace("\ns", "\nt"))
+    table.refuse("fit", "other.csv", "--target", "y", "--forecast", "a", says=["forecast in a", "other agents"])
+    table.refuse("fit", "t.csv", "--target", "y", "--forecast", "missing", says=["missing/summary.json"])
+    table.refuse("fit", "t.csv", "--target", "y", "--forecast", "a", "--no-score", says=["--forecast", "--no-score"])
