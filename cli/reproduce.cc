@@ -70,6 +70,7 @@ struct Options : CommonOptions {
   std::vector<std::string> names, methods, problems;
   std::string data, tune, figures;
   bool full = false;
+  double participation = 0;
 };
 
 // embedded_study, whose suggestions know the benchmark too.
@@ -164,9 +165,11 @@ bool asks_for_benchmark(const Options& o) {
   if (asks && (!o.set.empty() || !o.checkpoint.empty()))
     throw BadInput(
         "the benchmark has a plan of its own, which `set` and `checkpoint` do not reach");
-  if (!asks && (!o.tune.empty() || !o.methods.empty() || !o.problems.empty() || o.full))
+  if (!asks && (!o.tune.empty() || !o.methods.empty() || !o.problems.empty() || o.full ||
+                o.participation != 0))
     throw BadInput(
-        "`method`, `problem`, `full` and `tune` belong to the benchmark: reproduce benchmark");
+        "`method`, `problem`, `full`, `participation` and `tune` belong to the benchmark: "
+        "reproduce benchmark");
   if (o.full && o.data.empty())
     throw BadInput(
         "`full` needs `data`, a folder with features.npy and labels.csv (make features)");
@@ -179,6 +182,7 @@ int reproduce_benchmark(const Options& o, const std::string& command_line) {
                            .problems = o.problems,
                            .data = o.data,
                            .full = o.full,
+                           .participation = o.participation,
                            .threads = o.threads,
                            .stop = &interruption(),
                            .progress = [&](double share) { progress(share); }};
@@ -254,6 +258,8 @@ Verb reproduce_verb(const std::string& command_line) {
               "out");
   verb.option("--method", &o->methods, "KIND…", "benchmark: these methods only");
   verb.option("--problem", &o->problems, "NAME…", "benchmark: these problems only");
+  verb.option("--participation", &o->participation, "SHARE",
+              "benchmark: so many of the agents in each round; default: the plan's, all");
   verb.flag("--full", &o->full, "benchmark: four times the systems, and with --data");
   verb.option("--tune", &o->tune, "FILE.json",
               "benchmark: search its grid of parameters on other systems and write the best");

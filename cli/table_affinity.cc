@@ -55,8 +55,6 @@ constexpr AgentColumn kColumns[] = {
      [](const AgentPilot& a) { return text(a.lambda); }},
 };
 
-constexpr double kUnlike = 2;  // times the usual variance between agents
-
 std::string remark(const PilotResult& r, const AgentPilot& a) {
   if (r.agents.size() == 1) return "";
   return fmt::format("{}{}", to_text(a.prospect), a.widened > kUnlike ? "; unlike the others" : "");

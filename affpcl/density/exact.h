@@ -31,10 +31,11 @@ class ExactRatio final : public Ratio {
   bool needs_densities() const override { return acting_ == nullptr; }
 
  private:
-  // Against the mixture of the agents present.
+  // Against the mixture of the agents present, where it is known.
   const Densities& densities(const Round& round) const {
-    return round.present != nullptr ? *round.present->densities(round.problem)
-                                    : *round.problem.densities();
+    const Densities* part =
+        round.present != nullptr ? round.present->densities(round.problem) : nullptr;
+    return part != nullptr ? *part : *round.problem.densities();
   }
 
   Config config_;

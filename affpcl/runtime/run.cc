@@ -196,7 +196,9 @@ void Run::attend(Group& group, std::int64_t at, int steps) const {
   present.blocks.resize(static_cast<std::size_t>(blocks_of(shape_.agents)));
   present.begin();
   if (partial()) return take_part(present, round);
-  for (std::int64_t b = first_block_; b < last_block_; ++b) {
+  const bool all = facets_.densities != nullptr;  // their mixture is of all who are present
+  const std::int64_t end = all ? blocks_of(shape_.agents) : last_block_;
+  for (std::int64_t b = all ? 0 : first_block_; b < end; ++b) {
     const Lanes lanes = lanes_of(b, shape_.agents);
     LaneSet& here = present.blocks[static_cast<std::size_t>(b)] = 0;
     for (int l = 0; l < lanes.count; ++l)

@@ -84,7 +84,7 @@ class Bench {
   Bench(const BenchmarkOptions& options, const Json& plan) : options_(options), plan_(plan) {
     for (const Json& problem : plan.at("problems").elements()) {
       if (!chosen(problem)) continue;
-      for (const double participation : plan.get<std::vector<double>>("participation"))
+      for (const double participation : shares(plan))
         for (const double level : problem.get<std::vector<double>>("levels"))
           cells_.push_back({&problem, level, participation});
     }
@@ -128,6 +128,14 @@ class Bench {
  private:
   std::int64_t systems() const {
     return plan_.get<std::int64_t>("systems") * (options_.full ? 4 : 1);
+  }
+
+  std::vector<double> shares(const Json& plan) const {
+    if (options_.participation == 0) return plan.get<std::vector<double>>("participation");
+    if (!(options_.participation > 0 && options_.participation <= 1))
+      throw BadInput(
+          fmt::format("`participation` is {}, not above 0 and at most 1", options_.participation));
+    return {options_.participation};
   }
 
   bool chosen(const Json& problem) const {

@@ -23,6 +23,7 @@ struct BenchmarkOptions {
   std::string data = {};                   // a folder of recorded data: its problems run too
   bool tuned = true;                       // also with tuned parameters, where tuned.json has any
   bool full = false;                       // four times the systems
+  double participation = 0;                // share of agents in a round; 0: what the plan says
   std::uint64_t seed = 1;                  // of the first system
   int threads = 0;                         // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;

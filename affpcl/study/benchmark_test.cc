@@ -53,6 +53,24 @@ TEST(Benchmark, FedAvgGainsAtLevel0AndHarmsAtTheHighest) {
   }
 }
 
+// Two of 20 agents in a round: AffPCL gains less than with all of them.
+TEST(Benchmark, SomeAgentsInEachRound) {
+  BenchmarkOptions options{
+      .methods = {"affpcl"}, .problems = {"tabular"}, .tuned = false, .threads = 1};
+  const BenchmarkResult all = run_benchmark(options);
+  options.participation = 0.1;
+  const BenchmarkResult some = run_benchmark(options);
+  ASSERT_EQ(some.rows.size(), all.rows.size());
+  for (std::size_t r = 0; r < all.rows.size(); ++r) {
+    EXPECT_EQ(some.rows[r].refused, "");
+    EXPECT_EQ(some.rows[r].participation, 0.1);
+    EXPECT_EQ(all.rows[r].participation, 1);
+    EXPECT_GT(some.rows[r].ratio.mean, all.rows[r].ratio.mean);
+  }
+  options.participation = 2;
+  EXPECT_THROW(run_benchmark(options), BadInput);
+}
+
 // Ranks of a cell add up: 3 methods on tabular, 2 on logistic.
 TEST(Benchmark, RanksAreThoseOfTheCells) {
   double sum = 0;

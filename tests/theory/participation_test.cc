@@ -175,5 +175,30 @@ TEST(TheoryParticipation, CentralStepsAreUnbiasedOverUniformParticipation) {
     }
 }
 
+// Learnt from the rounds that an agent takes part in, ratios become right: the error of AffPCL
+// falls with the steps, as that of independent learning does. A ratio that stays wrong leaves a
+// bias that does not fall.
+TEST(TheoryParticipation, LearntRatiosBecomeRight) {
+  Dice dice(6);
+  FiniteSystem sys = wild_system(dice, {.agents = 4, .states = 3});
+  const Tabular problem(sys, Tabular::Coe::kAuto);
+  RunOptions options;
+  options.steps = 20000;
+  options.tail = 2000;
+  options.participation = 0.5;
+  const Plan right{.t0 = 20};
+  for (const char* ratio : {"counts", "linear", "fixed-point"}) {
+    Plan plan = right, wrong = right;
+    plan.ratio = ratio, wrong.ratio = "none";
+    RunMethod learnt = plan.affpcl(), none = wrong.affpcl();
+    none.name = "none";
+    learnt.step.ratio = learnt.step.agent;
+    const std::vector<Record> r =
+        records(problem, options, std::move(learnt), std::move(none), right.independent());
+    EXPECT_LT(r[0].mse, 2 * r[2].mse) << ratio;
+    EXPECT_GT(r[1].mse, 10 * r[2].mse) << ratio;
+  }
+}
+
 }  // namespace
 }  // namespace affpcl::testing
