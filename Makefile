@@ -1,6 +1,6 @@
 # Short names for the things one does here. The build itself is CMake: see CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo test mutants format lint sanitize fuzz bench features screenshot wheel sdist deb docs clean
+.PHONY: help demo test mutants format lint sanitize fuzz bench growth features screenshot wheel sdist deb docs clean
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc'
 
@@ -57,6 +57,12 @@ bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the 
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli eigen_round affpcl_bench
 	.venv/bin/python bench/compare.py build/release
 	build/release/affpcl_bench
+
+growth:  ## time and memory as powers of agents, rows, columns and features (about ten minutes)
+	@tools/setup bench
+	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target affpcl_cli
+	.venv/bin/python bench/growth.py build/release/affpcl --json build/growth.json
 
 # Without IMAGES: of the two data sets measured here. With it: of your own (tools/features/README.md).
 HANDWRITING ?= ../shared/data

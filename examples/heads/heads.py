@@ -5,7 +5,8 @@
     python heads.py --simulate 100000                                              # time and memory
 
 The features are what a network gives before its last layer, one row per example; the labels file has one line per row
-with the target and the user. A part of each user's rows (--test) is held out. Beside the personal heads stand
+with the target and the user. A part of each user's rows (--test) is held out. The personal heads of up to 5,000 users are
+combined with the pooled and the own one by what folds of the training rows support (--quick: not). Beside them stand
 
     pooled   one head for all users
     own      a head of each user's rows alone (ridge or logistic regression; FedPer with its body frozen)
@@ -56,6 +57,7 @@ def simulate(users: int, rows: int, dim: int, rank: int, seed: int):
 
 
 def each_user(user: np.ndarray):
+    user = np.unique(user, return_inverse=True)[1]  # names too
     order = np.argsort(user, kind="stable")
     edges = np.flatnonzero(np.diff(user[order])) + 1
     return np.split(order, edges)
@@ -92,11 +94,18 @@ def fedrep_regression(X, y, user, train, rank, ridge, rounds):
     return out
 
 
-def regression(X, y, user, train, rank) -> None:
+FEW = 5000  # users, for what takes long
+
+
+def few(user: np.ndarray) -> bool:
+    return len(np.unique(user)) <= FEW
+
+
+def regression(X, y, user, train, rank, stack) -> None:
     held = ~train
     r2 = lambda p: 1 - ((y - p)[held] ** 2).mean() / ((y - y[train].mean())[held] ** 2).mean()
     start = time.process_time()
-    model = PersonalizedRegressor(score_gains=False).fit(X[train], y[train], groups=user[train])
+    model = PersonalizedRegressor(score_gains=stack).fit(X[train], y[train], groups=user[train])
     spent = time.process_time() - start
     _, low, high = model.predict_interval(X[held], groups=user[held]).T
     inside = ((y[held] >= low) & (y[held] <= high)).mean()
@@ -106,31 +115,47 @@ def regression(X, y, user, train, rank) -> None:
     print(f"pooled    R2 {r2(X @ pooled[:-1] + pooled[-1]):.4f}")
     best = max((r2(own_regression(X, y, user, train, ridge)), ridge) for ridge in (0.3, 3.0, 30.0))
     print(f"own       R2 {best[0]:.4f}   best ridge on the held-out rows: {best[1]}")
-    if len(np.unique(user)) <= 5000:
+    if few(user):
         found = max((r2(fedrep_regression(X, y, user, train, rank, ridge, 20)), ridge) for ridge in (0.3, 3.0))
         print(f"fedrep    R2 {found[0]:.4f}   best ridge on the held-out rows: {found[1]}")
 
 
-def classes(X, y, user, train) -> None:
+def logistic(X, y, fit, rows, C, names):
+    """Probabilities of the classes `names` for `rows`, from the rows `fit`, each class with one more row in all."""
     from sklearn.linear_model import LogisticRegression
 
-    held = ~train
-    right = lambda p: (p == y)[held].mean()
+    out = np.zeros((len(rows), len(names)))
+    found = np.unique(y[fit])
+    columns = np.searchsorted(names, found)
+    out[:, columns] = 1.0 if len(found) == 1 else LogisticRegression(C=C, max_iter=500).fit(X[fit], y[fit]).predict_proba(X[rows])
+    share = len(fit) / (len(fit) + 1)  # a class that a user has not shown yet is not impossible
+    return share * out + (1 - share) / len(names)
+
+
+def classes(X, y, user, train, stack) -> None:
+    held, names = np.flatnonzero(~train), np.unique(y)
+    truth = np.searchsorted(names, y[held])
+
+    def scores(p):
+        return -np.log(np.maximum(p[np.arange(len(held)), truth], 1e-12)).mean(), (p.argmax(1) == truth).mean()
+
+    def show(name, found, note):
+        print(f"{name:9} log loss {found[0]:.4f}   accuracy {found[1]:.4f}   {note}")
+
     start = time.process_time()
-    model = PersonalizedClassifier(score_gains=False).fit(X[train], y[train], groups=user[train])
+    model = PersonalizedClassifier(score_gains=stack).fit(X[train], y[train], groups=user[train])
     spent = time.process_time() - start
-    print(f"personal  accuracy {right(model.predict(X, groups=user)):.4f}   {spent:.1f} CPU-s")
-    pooled = max(right(LogisticRegression(C=C, max_iter=500).fit(X[train], y[train]).predict(X)) for C in (0.03, 0.3, 3))
-    print(f"pooled    accuracy {pooled:.4f}   best C on the held-out rows")
-    best = 0.0
-    for C in (0.03, 0.3, 3):
-        out = np.empty(len(y), dtype=y.dtype)
+    show("personal", scores(model.predict_proba(X[held], groups=user[held])), f"{spent:.1f} CPU-s")
+    grid = (0.03, 0.3, 3)
+    learn = np.flatnonzero(train)
+    show("pooled", min(scores(logistic(X, y, learn, held, C, names)) for C in grid), "best C on the held-out rows")
+    own = []
+    for C in grid:
+        out = np.empty((len(y), len(names)))
         for rows in each_user(user):
-            fit = rows[train[rows]]
-            one = len(np.unique(y[fit])) == 1
-            out[rows] = y[fit[0]] if one else LogisticRegression(C=C, max_iter=500).fit(X[fit], y[fit]).predict(X[rows])
-        best = max(best, right(out))
-    print(f"own       accuracy {best:.4f}   best C on the held-out rows")
+            out[rows] = logistic(X, y, rows[train[rows]], rows, C, names)
+        own.append(scores(out[held]))
+    show("own", min(own), "best C on the held-out rows")
 
 
 def main() -> None:
@@ -143,6 +168,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=32, help="features kept: principal components")
     parser.add_argument("--rank", type=int, default=4, help="of the shared map of fedrep")
     parser.add_argument("--test", type=float, default=0.4, help="share of each user's rows held out")
+    parser.add_argument("--quick", action="store_true", help="one fit: personal heads are not combined with pooled and own ones")
     parser.add_argument("--simulate", type=int, metavar="USERS")
     parser.add_argument("--rows", type=int, default=20, help="rows of a simulated user")
     parser.add_argument("--seed", type=int, default=1)
@@ -160,7 +186,8 @@ def main() -> None:
         train[rng.permutation(rows)[: int(o.test * len(rows))]] = False
     X = X if o.simulate else reduce(X, train, o.most)
     print(f"{len(np.unique(user))} users, {len(y)} rows, {X.shape[1]} features, {train.sum()} rows to learn from")
-    (regression(X, y, user, train, o.rank) if o.regression else classes(X, y, user, train))
+    stack = few(user) and not o.quick
+    regression(X, y, user, train, o.rank, stack) if o.regression else classes(X, y, user, train, stack)
     print(f"memory at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 
 
