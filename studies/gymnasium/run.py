@@ -18,7 +18,7 @@ import affpcl
 import affpcl.gym
 
 AGENTS, PARTS = 8, 10
-LEVEL, OTHERS = 0.2, (0.0, 0.5)  # how far agents differ: with every method, and with four of them
+LEVEL, OTHERS = 0.2, (0.0,)  # how far agents differ: with every method, and with four of them
 STEPS = {"control": 3000, "evaluation": 1500}
 SETTINGS = {  # control: step size, temperature, discount
     "frozen_lake": {"step_size": 0.2, "temperature": 0.05, "gamma": 0.95},
