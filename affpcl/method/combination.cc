@@ -169,7 +169,7 @@ void Combination::weigh(Agents agents, In alpha, const Sums& sums) const {
     const double residual = number(kEH2) + c * (2 * number(kEHHH) + c * number(kHH2));
     if (!std::isfinite(residual)) continue;
     const double w = c * excess(chance_of_means * std::max(0.0, residual), eh * eh) *
-                     (1 - counted * bias) * std::clamp(1 - counted * z, 0.0, 1.0);
+                     (1 - counted * bias) * std::clamp(1.5 - counted * z, 0.0, 1.0);
     const double reach = std::sqrt(1 - counted * excess(4 * own, w * w * now));
     number(kShare) = std::clamp(w * reach, 0.0, 1.0);  // |z - y|^2 <= 4 N_y
   }

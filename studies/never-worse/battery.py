@@ -339,10 +339,10 @@ def plot(done, path):
                     f'font-size="11">{"".join(body)}</svg>\n')
 
 
-# Steps, the limit of a setting's average, that of a single agent. Below 500 steps the goal for an agent is 1.3, and for
-# the gain that is kept .75 at least; the tests' 24 settings reach 1.35 and .63, and --check guards what is reached.
-GROUPS = (("5 to 19 steps", range(5, 20), math.inf, math.inf), ("20 to 59 steps", range(20, 60), 1.15, 1.4),
-          ("60 to 499 steps", range(60, 500), 1.05, 1.4), ("500 steps or more", range(500, 10 ** 9), 1.02, 1.15))
+# Steps, the limit of a setting's average, that of a single agent. The goal for the gain that is kept is .75 at least; the
+# tests' 24 settings reach .67, and --check guards what is reached.
+GROUPS = (("5 to 19 steps", range(5, 20), math.inf, math.inf), ("20 to 59 steps", range(20, 60), 1.15, 1.3),
+          ("60 to 499 steps", range(60, 500), 1.05, 1.3), ("500 steps or more", range(500, 10 ** 9), 1.02, 1.15))
 
 
 def diverged(done, method):
@@ -373,7 +373,7 @@ def table(done):
         lines.append(f"200 steps or more: of the plain method's log gain the guard keeps {gains[0]:.3f} at least, "
                      f"{gains[len(gains) // 10]:.3f} in the first decile, {gains[len(gains) // 2]:.3f} in the median of "
                      f"{len(gains)} settings")
-        if gains[len(gains) // 2] < 0.95 or gains[0] < 0.6:
+        if gains[len(gains) // 2] < 0.95 or gains[0] < 0.65:
             complaints.append(f"of the gain {gains[0]:.2f} is kept at least and {gains[len(gains) // 2]:.2f} in the median")
     for method in ("plain", "guarded"):
         lines.append(f"{method}: diverged in {diverged(done, method)} of {len(done)} settings where learning alone did not")
