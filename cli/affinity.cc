@@ -6,14 +6,17 @@
 #include <memory>
 
 #include "affpcl/affinity/affinity.h"
+#include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/data/inputs.h"
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
 #include "affpcl/output/affinity_file.h"
+#include "affpcl/output/model_file.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/study.h"
+#include "affpcl/table/known.h"
 #include "cli/processes.h"
 #include "cli/table_affinity.h"
 #include "cli/terminal.h"
@@ -49,6 +52,21 @@ constexpr Named kScores[] = {
      &Affinity::step_limit},
     {"lambda_central", "monotonicity of the central system", &Affinity::lambda_central},
     {"lambda_objective", "monotonicity of the central objective", &Affinity::lambda_objective},
+};
+
+// What is printed of each agent, where it is known of any.
+struct Column {
+  const char* name;
+  const char* doc;
+  Score AgentAffinity::*score;
+};
+constexpr Column kColumns[] = {
+    {"delta_cen", "distance of its environment and objective to the centre", &AgentAffinity::delta_cen},
+    {"lambda", "monotonicity of its system", &AgentAffinity::lambda},
+    {"nu", "its stochastic condition number", &AgentAffinity::nu},
+    {"predicted V",
+     "noise of AffPCL's step over that of learning alone, at the solution (below 1 collaboration helps)",
+     &AgentAffinity::prediction},
 };
 
 // Per agent what a run measured, if one was asked for: vs_independent of the first method of kind
@@ -108,26 +126,35 @@ void print_text(const Setting& setting, const Affinity& a, const std::vector<Est
     fmt::print("  {:<17} {:<16} {}{}\n", s.key, text(score), s.doc,
                score.why.empty() ? "" : ": none, " + score.why);
   }
-  fmt::print("  agent  {:<15} {:>9}  {:<15} {:<16}{}\n", "delta_cen", "lambda", "nu", "predicted V",
-             gains.empty() ? "" : " measured");
+  const auto known = [&](Score AgentAffinity::*score) {
+    return std::any_of(a.agents.begin(), a.agents.end(),
+                       [&](const AgentAffinity& one) { return (one.*score).why.empty(); });
+  };
+  std::vector<Column> columns;
+  for (const Column& c : kColumns)
+    if (known(c.score)) columns.push_back(c);
+  fmt::print("  agent");
+  for (const Column& c : columns) fmt::print("  {:<15}", c.name);
+  fmt::print("{}\n", gains.empty() ? "" : " measured");
   for (std::size_t i = 0; i < a.agents.size(); ++i) {
     if (a.agents.size() > 40 && i == 20)
       fmt::print("  … ({} agents; all of them with --json or --out)\n", a.agents.size());
     if (a.agents.size() > 40 && i >= 20 && i + 5 < a.agents.size()) continue;
     const AgentAffinity& one = a.agents[i];
-    fmt::print("  {:>5}  {:<15} {:>9}  {:<15} {:<16}", i, text(one.delta_cen), text(one.lambda),
-               text(one.nu), text(one.prediction));
+    fmt::print("  {:>5}", i);
+    for (const Column& c : columns) fmt::print("  {:<15}", text(one.*c.score));
     if (i < gains.size())
       fmt::print(" {:.3f} [{:.3f}, {:.3f}]", gains[i].mean, gains[i].lo, gains[i].hi);
     fmt::print("\n");
   }
-  fmt::print(
-      "  V is the noise of AffPCL's step over that of learning alone, at the solution; below 1 "
-      "collaboration helps\n");
+  std::string legend;
+  for (const Column& c : columns) legend += fmt::format("; {}: {}", c.name, c.doc);
+  fmt::print("  ±: standard error{}\n", legend);
 }
 
 struct AffinityVerb : CommonOptions {
   TableQuestions table;
+  std::string centre;
   PilotOptions pilot;
   int rounds = AffinityOptions{}.rounds;
   bool measure = false;
@@ -152,18 +179,26 @@ int of_spec(const AffinityVerb& o, const std::string& path, const std::string& c
   return kOk;
 }
 
-int of_data(const AffinityVerb& o, const std::string& command_line) {
+int of_data(const AffinityVerb& o, const Verb& verb, const std::string& command_line) {
   if (o.table.task == "td") throw BadInput("--task td belongs to fit: affinity needs a --target");
-  if (o.table.frame.target.empty())
+  if (o.table.frame.target.empty() && o.centre.empty())
     throw BadInput("--target COLUMN is missing: affinity of data needs the column to predict");
   PilotOptions options = o.pilot;
   options.threads = o.threads;
   options.stop = &interruption();
   if (o.seed >= 0) options.seed = static_cast<std::uint64_t>(o.seed);
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
+  if (o.report) refuse_report_without(o.out);
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const InputScope inputs(&interruption());
-  const PilotResult result = pilot(build_frame(o.table.options(options.seed)), options);
+  FrameOptions frame = o.table.options(options.seed);
+  if (!o.centre.empty()) {
+    options.centre = std::make_shared<const Model>(read_model(o.centre));
+    frame = join_options(frame, *options.centre);
+    if (!verb.given("--pilot")) options.share = kJoinPilot;
+  }
+  const PilotResult result = pilot(build_frame(frame), options);
+  take_time_to_write();
   const std::string summary = pilot_summary_json(
       result, {.share = options.share, .seed = options.seed, .command = command_line});
   if (folder) {
@@ -172,11 +207,13 @@ int of_data(const AffinityVerb& o, const std::string& command_line) {
     if (!result.distance.empty()) folder->add("matrix.csv", pilot_matrix_csv(result));
     folder->commit();
   }
+  const std::string page = o.report ? write_report(o.out) : "";
   if (o.json) {
     std::fputs(summary.c_str(), stdout);
   } else if (!o.quiet) {
     print_pilot(result);
     if (folder) fmt::print("all agents in {}\n", o.out);
+    if (o.report) fmt::print("page in {}\n", page);
   }
   return kOk;
 }
@@ -203,7 +240,7 @@ int score(const AffinityVerb& o, const Verb& verb, const std::string& command_li
                     paths.size()));
   refuse_useless_options(verb, spec, paths[0]);
   first_alone("affinity");  // the others are not even asked (main.cc)
-  return spec ? of_spec(o, paths[0], command_line) : of_data(o, command_line);
+  return spec ? of_spec(o, paths[0], command_line) : of_data(o, verb, command_line);
 }
 
 }  // namespace
@@ -215,7 +252,8 @@ Verb affinity_verb(const std::string& command_line) {
       .doc = "before training: how alike the agents are, and what each should gain",
       .examples =
           "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
-          "  affpcl affinity examples/shops.csv --target sales --agent shop",
+          "  affpcl affinity examples/shops.csv --target sales --agent shop --out alike --report\n"
+          "  affpcl affinity my.csv --centre centre.json",
       .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
   verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
               fmt::format("an experiment (TOML), or data: {}", kDataDoc), {.required = true});
@@ -226,9 +264,13 @@ Verb affinity_verb(const std::string& command_line) {
               {.lo = 20, .hi = 10000000});
   verb.group = kOfData;
   add_table(verb, o->table);
+  add_centre(verb, o->centre);
   verb.option(
       "--pilot", &o->pilot.share, "SHARE",
-      fmt::format("share of every agent's rows to look at, at least {} of them", kFewestPilot));
+      fmt::format("share of every agent's rows to look at, at least {} of them (default: {}, with --centre "
+                  "all)",
+                  kFewestPilot, PilotOptions{}.share));
+  add_report(verb, o->report);
   verb.group = "";
   add_common(verb, *o, "file for a spec's scores as JSON; folder for those of data");
   return verb;

@@ -54,6 +54,12 @@ void add_table(Verb& verb, TableQuestions& o) {
               {.choices = {"auto", "regress", "classify", "td"}});
 }
 
+void add_centre(Verb& verb, std::string& centre) {
+  verb.option("--centre", &centre, "FILE",
+              "the centre.json (or model.json) of a fit that these agents took no part in: each gets its "
+              "own model from it and its own rows; columns, family and --target are the centre's");
+}
+
 void add_long_work(Verb& verb, CommonOptions& o) {
   verb.option("--checkpoint", &o.checkpoint, "DIR",
               "keep what has been done in this folder, so that --resume can go on from it");
@@ -104,7 +110,9 @@ StudyResult run_with_progress(const Study& study, const CommonOptions& o,
        .checkpoint = o.checkpoint,
        .every = o.every,
        .resume = o.resume,
-       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", spell_options(text, OptionStyle::kCommandLine)); }});
+       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", spell_options(text, OptionStyle::kCommandLine)); },
+       .stopped = take_time_to_write});
+  take_time_to_write();
   if (!result.complete && !o.checkpoint.empty() && all.first())
     fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n",
                o.checkpoint);

@@ -52,7 +52,7 @@ void take_log(TdLog::Config& td, const FrameOptions& frame) {
 struct FitVerb {
   FitOptions fit;
   TableQuestions table;
-  std::string out, solver = "exact", offset_scale = "link", covariance = "average",
+  std::string out, centre, solver = "exact", offset_scale = "link", covariance = "average",
               approximation = "auto", estimate = "auto", sum = "float";
   std::vector<std::string> values;
   TdLog::Config td;
@@ -127,6 +127,8 @@ void add_site(Verb& verb, SiteOfJob& site) {
   verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
   verb.flag("--may-leave", &site.may_leave,
             "--site: the others may go on without this site, and then learn the sums of its rows");
+  verb.flag("--unmasked", &site.unmasked,
+            "--site: answer also where sums are not masked, so that the centre can read each site's part");
 }
 
 void add_output(Verb& verb, FitVerb& o) {
@@ -165,11 +167,13 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   options.frame = o.table.options(static_cast<std::uint64_t>(o.seed));
   if (o.offset_scale == "response") options.frame.offset_scale = OffsetScale::kResponse;
   const FrameOptions& frame = options.frame;
+  if (!o.centre.empty())
+    options.centre = std::make_shared<const Model>(read_model(o.centre));
   if (o.table.task == "td") {
     take_log(options.td.emplace(o.td), frame);
     if (verb.given("--solver") && o.solver == "exact")
       throw BadInput("--task td learns in one pass, which is --solver stream");
-  } else if (frame.target.empty() == frame.channels.empty()) {
+  } else if (frame.target.empty() == frame.channels.empty() && !options.centre) {
     throw BadInput(frame.target.empty()
                        ? "--target COLUMN says what to predict (or --channels A,B with "
                          "--weights FILE)"
@@ -204,8 +208,8 @@ void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder,
   if (folder != nullptr) {
     folder->add("model.json", model_json(result.model));
     folder->add("summary.json", fit_summary_json(result));
-    if (result.model.solver == SolverKind::kExact)
-      folder->add("centre.json", centre_json(result.model));
+    if (result.model.solver == SolverKind::kExact && !result.model.joined)
+      folder->add("centre.json", centre_json(result.model, site != nullptr));
     if (site != nullptr) folder->add("ledger.json", ledger_json(*site));
     folder->commit();
   }
@@ -230,6 +234,8 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
   FitOptions options = checked_options(o, verb);
   if (options.solver != SolverKind::kExact)
     throw BadInput("--site needs --solver exact");
+  if (options.centre)
+    throw BadInput("--centre is for agents that join later, and --site for those of the fit itself");
   if (o.out.empty()) throw BadInput("--site needs --out, the folder of the site's own models");
   if (!verb.given("--level-rows")) options.frame.level_rows = kSiteLevelRows;
   options.frame.site = o.site.name;
@@ -245,8 +251,9 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
         options.processes = &site;
         options.progress = [&](double share) { site.set_progress(share); };
         result = fit(options);
+        take_time_to_write();
         result.model.command = command_line;
-        return centre_json(result.model);
+        return centre_json(result.model, true);
       },
       [&](const SiteProcesses& site) { give_out(result, o, &folder, &site); });
   return kOk;
@@ -268,6 +275,7 @@ int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_li
   options.progress = [&](double share) { progress(share); };
   const InputScope inputs(&interruption());
   FitResult result = fit(options);
+  take_time_to_write();
   if (!all.first()) return result.complete ? kOk : kInterrupted;
   result.model.command = command_line;
   give_out(result, o, folder.get());
@@ -284,6 +292,7 @@ Verb fit_verb(const std::string& command_line) {
       .examples =
           "Examples:\n  affpcl fit examples/shops.csv --target sales --agent shop --out model\n"
           "  affpcl fit sites/ --target y --exclude id,date --missing mean\n"
+          "  affpcl fit my.csv --centre centre.json --out mine\n"
           "  affpcl fit features.npy --with labels.csv --target label --agent writer\n"
           "  mpirun -np 8 affpcl fit big.csv --target y --agent site --out model",
       .action = [o, command_line](const Verb& v) { return fit_tables(*o, v, command_line); },
@@ -295,6 +304,7 @@ Verb fit_verb(const std::string& command_line) {
               "instead of a target: outcomes of which each agent has its own weighted sum",
               {.commas = true});
   add_param(verb, "weights", &frame.weights, "FILE.csv");
+  add_centre(verb, o->centre);
   add_family(verb, *o);
   add_log(verb, o->td);
   add_solver(verb, *o);

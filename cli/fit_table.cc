@@ -82,7 +82,7 @@ void print_agents(const FitResult& r, const AgentsShown& shown, const Style& sty
   const std::size_t bar =
       used + kLeastBar <= style.width ? std::min(kMostBar, style.width - used) : 0;
   fmt::print("  {:<{}} {:>6}  {:>9} {:>11}", "agent", width, "rows", "chosen", "independent");
-  fmt::print("{}  {:>9}{}", pooled ? fmt::format(" {:>9}", "pooled") : "", "gain",
+  fmt::print("{}  {:>9}{}", pooled ? fmt::format(" {:>9}", m.joined ? "centre" : "pooled") : "", "gain",
              percents ? fmt::format(" {:>8}", "") : "");
   fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", fmt::format("{:g} % interval", 100 * r.level)) : "",
              "chance", bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
@@ -125,7 +125,7 @@ void print_scores(const FitResult& r) {
   const bool squared = m.encoding.numeric();
   fmt::print("{:<29} {:>9} {:>12} {:>12}\n",
              m.solver == SolverKind::kExact ? held_out_heading(r) : "predicted, then learnt",
-             "chosen", "independent", "pooled");
+             "chosen", "independent", m.joined ? "centre" : "pooled");
   const auto line = [](const char* name, const Losses& l, auto show) {
     fmt::print("  {:<24} {:>12} {:>12} {:>12}\n", name, show(l.chosen), show(l.independent),
                show(l.pooled));
@@ -160,7 +160,9 @@ void print_fit(const FitResult& r, const AgentsShown& agents, const Style& style
              : m.encoding.generalised()    ? fmt::format("{} family", to_text(m.encoding.family))
                                            : "regression",
              m.encoding.predicted(),
-             m.solver == SolverKind::kExact ? "random-effects covariance: " + covariances(m)
+             m.joined ? fmt::format("joined to a centre of {} agents and {} rows", m.centre_agents,
+                                    m.centre_rows)
+             : m.solver == SolverKind::kExact ? "random-effects covariance: " + covariances(m)
                                             : "in one pass by " + m.method);
   for (const std::string& note : r.notes)
     fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
@@ -170,7 +172,7 @@ void print_fit(const FitResult& r, const AgentsShown& agents, const Style& style
   }
   print_scores(r);
   print_agents(r, agents, style);
-  fmt::print("{}\n", wrapped(verdict_legend(m.solver, r.level), style));
+  fmt::print("{}\n", wrapped(verdict_legend(m, r.level), style));
   std::fputs(headline_text(headline(r), style).c_str(), stdout);
 }
 

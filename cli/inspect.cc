@@ -13,7 +13,7 @@
 #include "affpcl/base/params.h"
 #include "affpcl/math/statistics.h"
 #include "affpcl/output/model_file.h"
-#include "cli/units.h"
+#include "affpcl/table/coefficients.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -49,14 +49,6 @@ Json correlations_json(const ChannelModel& channel, const std::vector<std::strin
   return list;
 }
 
-std::string channel_name(const Model& m, std::size_t c) {
-  const Encoding& e = m.encoding;
-  if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
-  if (e.classes.empty()) return e.target;
-  if (e.family == Family::kOrdinal) return e.target;
-  return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
-}
-
 // Correlations, and which effects of a singular covariance do not vary: once where all channels say
 // the same.
 void print_effects(const Model& m, const std::vector<std::string>& names) {
@@ -85,31 +77,6 @@ void print_effects(const Model& m, const std::vector<std::string>& names) {
                channels.size() == m.channels.size() ? "" : " (" + join(channels, ", ") + ")");
 }
 
-// Standard deviations of the agents' coefficients.
-std::vector<double> spread_of(const ChannelModel& channel) {
-  std::vector<double> spread;
-  const std::size_t d = channel.centre.x.size();
-  for (std::size_t j = 0; j < d && !channel.D.empty(); ++j)
-    spread.push_back(std::sqrt(std::max(0.0, channel.D[j * d + j])));
-  return spread;
-}
-
-// Degrees of freedom of a coefficient of the centre, by containment: agents where it differs
-// between them, else rows, less the coefficients. NaN where there is no standard error.
-double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
-  const std::size_t d = channel.centre.x.size();
-  if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
-  const bool varies = channel.D[j * d + j] > 0;
-  const auto count = static_cast<double>(varies ? m.agents.size() : m.rows);
-  return std::max(1.0, count - (varies ? 1 : static_cast<double>(d)));
-}
-
-// The confidence interval of a coefficient of the centre: half of its width.
-double half_width(const Model& m, const ChannelModel& channel, std::size_t j, double level) {
-  const double df = freedom(m, channel, j);
-  return std::isnan(df) ? df : student_quantile((1 + level) / 2, df) * channel.centre.se[j];
-}
-
 // A log-likelihood with AIC and BIC. Older files of a second factor do not count parameters.
 std::string likelihood(const Model& m, double log_likelihood, std::size_t parameters) {
   std::string text =
@@ -117,7 +84,7 @@ std::string likelihood(const Model& m, double log_likelihood, std::size_t parame
   if (parameters == 0) return text;
   const auto k = static_cast<double>(parameters);
   return text + fmt::format(", AIC {:.2f}, BIC {:.2f} ({} parameters)", 2 * k - 2 * log_likelihood,
-                            k * std::log(static_cast<double>(m.rows)) - 2 * log_likelihood,
+                            k * std::log(static_cast<double>(m.centre_rows)) - 2 * log_likelihood,
                             parameters);
 }
 
@@ -160,9 +127,14 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                  double level) {
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
-  fmt::print("{} of '{}': {} agents, {} rows, {} columns\n", e.task(), e.predicted(),
-             m.agents.size(), m.rows, names.size() - 1);
-  fmt::print("made by affpcl {}: {}\n", m.version, m.command);
+  fmt::print("{} of '{}': {} agent{}, {} rows, {} columns{}\n", e.task(), e.predicted(),
+             m.agents.empty() ? m.centre_agents : m.agents.size(), m.agents.size() == 1 ? "" : "s", m.rows,
+             names.size() - 1,
+             m.agents.empty() ? "; the centre alone, without the agents' own models"
+             : m.joined ? fmt::format("; joined to a centre of {} agents and {} rows", m.centre_agents,
+                                      m.centre_rows)
+                        : std::string());
+  fmt::print("made by affpcl {}{}{}\n", m.version, m.command.empty() ? "" : ": ", m.command);
   const AgentModel* const own =
       only == nullptr ? nullptr : &shown.agents[static_cast<std::size_t>(only - m.agents.data())];
   if (e.generalised()) print_family(m);
@@ -217,7 +189,7 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                           : "per unit of their columns (--standardised: per standard deviation)",
              scale);
   print_effects(m, names);
-  if (only != nullptr) return;
+  if (only != nullptr || m.agents.empty()) return;
   // How far an agent is from the centre: standard deviations of its predictions over average rows.
   width = 5;
   for (const AgentModel& a : m.agents) width = std::clamp(a.name.size(), width, std::size_t{32});

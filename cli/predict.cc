@@ -9,8 +9,10 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/data/tables.h"
 #include "affpcl/output/model_file.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -107,8 +109,10 @@ void print_text(const Predictions& p, const Encoding& e, const std::string& out)
 
 int predict_rows(const Options& o) {
   refuse_output(o);
+  const InputScope inputs(&interruption());
   const Model model = read_model(o.model);
   const Predictions p = predict(model, data_files(o.data), o.beside, o.level);
+  take_time_to_write();
   if (o.out.empty()) {
     std::fwrite(p.csv.data(), 1, p.csv.size(), stdout);
   } else {

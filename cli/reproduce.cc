@@ -14,6 +14,7 @@
 #include "affpcl/study/claims.h"
 #include "affpcl/study/studies.h"
 #include "affpcl/study/study.h"
+#include "cli/figures.h"
 #include "cli/processes.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -67,7 +68,7 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts) {
 
 struct Options : CommonOptions {
   std::vector<std::string> names, methods, problems;
-  std::string data, tune;
+  std::string data, tune, figures;
   bool full = false;
   double participation = 0;
 };
@@ -128,7 +129,7 @@ std::vector<Job> plan(const Options& o, bool first) {
 
 // Judges and writes one result; prints it, or adds it to `all` with --json.
 void give_out(const Job& job, const StudyResult& result, const Options& o,
-              const std::string& command_line, Json& all) {
+              const std::string& command_line, const std::string& python, Json& all) {
   const std::string& name = job.study.name;
   const std::vector<Verdict> verdicts = result.complete
                                             ? judge(std::string(job.source->claims), name, result)
@@ -138,6 +139,8 @@ void give_out(const Job& job, const StudyResult& result, const Options& o,
     write_results(*job.folder, job.study, result, command_line);
   }
   const std::string page = o.report ? write_report(job.path) : "";
+  const std::string figure = python.empty() ? "" : job.path + "/" + name + "." + o.figures;
+  if (!figure.empty()) draw_figure(python, job.path, figure);
   if (o.json) {
     Json one = parse_json(summary_json(job.study, result, command_line));
     one["claims"] = parse_json(claims_json(verdicts));
@@ -148,6 +151,7 @@ void give_out(const Job& job, const StudyResult& result, const Options& o,
     std::fputs(verdicts_text(verdicts).c_str(), stdout);
     fmt::print("{:.2f} s\n", result.seconds);
     if (o.report) fmt::print("page in {}\n", page);
+    if (!figure.empty()) fmt::print("figure in {}\n", figure);
     std::fflush(stdout);
   }
 }
@@ -156,6 +160,8 @@ bool asks_for_benchmark(const Options& o) {
   const bool asks = std::find(o.names.begin(), o.names.end(), kBenchmark) != o.names.end();
   if (asks && o.names.size() > 1)
     throw BadInput("the benchmark is no single study: reproduce it in a command of its own");
+  if (asks && !o.figures.empty())
+    throw BadInput("the benchmark has no figure: `report` shows its tables");
   if (asks && (!o.set.empty() || !o.checkpoint.empty()))
     throw BadInput(
         "the benchmark has a plan of its own, which `set` and `checkpoint` do not reach");
@@ -190,6 +196,7 @@ int reproduce_benchmark(const Options& o, const std::string& command_line) {
   if (o.report) refuse_report_without(o.out);
   if (!o.out.empty()) folder = std::make_unique<ResultFolder>(o.out, o.force);
   const BenchmarkResult result = run_benchmark(options);
+  take_time_to_write();
   const std::string json = benchmark_json(result, command_line);
   if (folder) {
     folder->add("benchmark.json", json);
@@ -211,6 +218,7 @@ int reproduce(const Options& o, const std::string& command_line) {
   if (asks_for_benchmark(o)) return reproduce_benchmark(o, command_line);
   if (o.report) refuse_report_without(o.out);
   const bool first = processes(o.mpi).first();
+  const std::string python = o.figures.empty() || !first ? "" : figure_python(o.out);
   const std::vector<Job> jobs = plan(o, first);
   Json all = Json::object();
   for (const Job& job : jobs) {
@@ -219,7 +227,7 @@ int reproduce(const Options& o, const std::string& command_line) {
     if (!o.checkpoint.empty() && jobs.size() > 1)
       own.checkpoint = o.checkpoint + "/" + job.study.name;
     const StudyResult result = run_with_progress(job.study, own);
-    if (first) give_out(job, result, o, command_line, all);
+    if (first) give_out(job, result, o, command_line, python, all);
     if (result.complete) continue;
     if (first && o.json) fmt::print("{}\n", print_json(all, {.indent = 1}));
     return kInterrupted;
@@ -239,7 +247,8 @@ Verb reproduce_verb(const std::string& command_line) {
       .name = "reproduce",
       .doc = "the paper's figures and theorems, with what was expected",
       .examples =
-          "Examples:\n  affpcl reproduce fig-comparison --out result\n  affpcl reproduce all\n"
+          "Examples:\n  affpcl reproduce fig-comparison --out result --figures pdf\n"
+          "  affpcl reproduce all\n"
           "  affpcl reproduce benchmark --out result --report",
       .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
       .many_processes = true};
@@ -256,6 +265,10 @@ Verb reproduce_verb(const std::string& command_line) {
               "benchmark: search its grid of parameters on other systems and write the best");
   add_common(verb, *o, "folder for the results; several studies get one folder each below it");
   add_report(verb, o->report);
+  verb.option("--figures", &o->figures, "FORMAT",
+              "also draw the paper's figure as DIR/NAME.FORMAT (needs --out, and affpcl[plot] for "
+              "Python)",
+              {.choices = {"pdf", "svg", "png"}});
   add_long_work(verb, *o);
   return verb;
 }

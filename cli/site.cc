@@ -71,7 +71,8 @@ class Pipes final : public Channel {
 void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&)>& work,
              const std::function<void(const SiteProcesses&)>& done) {
   Pipes pipes;
-  SiteProcesses site({.name = of.name, .job = of.job, .leave = of.may_leave}, pipes);
+  SiteProcesses site(
+      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked}, pipes);
   for (;;) {
     try {
       site.finish(work(site));

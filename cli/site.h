@@ -12,7 +12,7 @@ namespace affpcl::cli {
 
 struct SiteOfJob {
   std::string name, job;
-  bool may_leave = false;
+  bool may_leave = false, unmasked = false;
 };
 
 // Runs work(site), again where another set of sites begins, says that it is done, and runs done(site).

@@ -8,12 +8,15 @@
 #include <string>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/utf8.h"
+#include "affpcl/output/fit_headline.h"
 
 namespace affpcl::cli {
 namespace {
 
 constexpr std::size_t kShown = 12;  // agents, half from each end
 constexpr std::size_t kPairs = 5;   // that look most, and least, alike
+constexpr double kUnlike = 1.5;     // an agent whose spread is widened by more is worth a word
 
 std::string text(const Estimate& e) {
   return std::isfinite(e.mean) ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", e.mean, e.lo, e.hi) : "-";
@@ -26,7 +29,18 @@ std::string bound(Estimate e) {
   return text(e);
 }
 
-std::string shortened(const std::string& name) { return name.substr(0, 24); }
+// The first letters of a name.
+std::string shortened(const std::string& name, std::size_t letters = 24) {
+  std::size_t bytes = 0;
+  for (; letters > 0 && bytes < name.size(); --letters)
+    bytes += utf8_letter(std::string_view(name).substr(bytes));
+  return name.substr(0, bytes);
+}
+
+bool knows_lambda(const PilotResult& r) {
+  return std::any_of(r.agents.begin(), r.agents.end(),
+                     [](const AgentPilot& a) { return std::isfinite(a.lambda.mean); });
+}
 
 void print_agents(const PilotResult& r) {
   std::vector<std::size_t> order(r.agents.size());
@@ -36,11 +50,13 @@ void print_agents(const PilotResult& r) {
   });
   std::size_t width = 5;
   for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
-  const bool lambda = std::any_of(r.agents.begin(), r.agents.end(),
-                                  [](const AgentPilot& a) { return std::isfinite(a.lambda.mean); });
-  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{:<22} {:<22}\n", "agent", width, "rows",
+  const bool excess = std::any_of(r.agents.begin(), r.agents.end(),
+                                  [](const AgentPilot& a) { return std::isfinite(a.excess.mean); });
+  const bool lambda = knows_lambda(r);
+  fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{}{:<22}\n", "agent", width, "rows",
              "pilot", "TV to all, at least", "delta_cen",
-             lambda ? fmt::format("{:<22} ", "lambda") : "", "excess, of alone", "loss, of alone");
+             lambda ? fmt::format("{:<22} ", "lambda") : "",
+             excess ? fmt::format("{:<22} ", "excess, of alone") : "", "loss, of alone");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order.size() > kShown && k == kShown / 2) {
       fmt::print("  … {} more, in affinity.csv (--out)\n", order.size() - kShown);
@@ -48,11 +64,12 @@ void print_agents(const PilotResult& r) {
     }
     const std::size_t i = order[k];
     const AgentPilot& a = r.agents[i];
-    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{:<22} {:<22} {}{}\n", shortened(r.names[i]),
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<22} {:<22} {}{}{:<22} {}{}\n", shortened(r.names[i]),
                width, a.rows, a.used, bound(a.environment), text(a.delta_cen),
-               lambda ? fmt::format("{:<22} ", text(a.lambda)) : "", text(a.excess), text(a.loss),
+               lambda ? fmt::format("{:<22} ", text(a.lambda)) : "",
+               excess ? fmt::format("{:<22} ", text(a.excess)) : "", text(a.loss),
                r.agents.size() > 1 ? to_text(a.prospect) : "",
-               a.widened > 1 ? "; unlike the others" : "");
+               a.widened > kUnlike ? "; unlike the others" : "");
   }
 }
 
@@ -83,6 +100,9 @@ void print_pairs(const PilotResult& r) {
 
 void print_matrix(const PilotResult& r) {
   const std::size_t n = r.names.size();
+  fmt::print("  {:<24}", "");
+  for (std::size_t j : r.order) fmt::print(" {:>5}", shortened(r.names[j], 5));
+  fmt::print("\n");
   for (std::size_t i : r.order) {
     fmt::print("  {:<24}", shortened(r.names[i]));
     for (std::size_t j : r.order) fmt::print(" {:>5.2f}", r.distance[i * n + j]);
@@ -90,9 +110,37 @@ void print_matrix(const PilotResult& r) {
   }
 }
 
+// The gain that each agent should have from a centre.
+void print_joined(const PilotResult& r) {
+  fmt::print("{} agent{}, {} of {} rows, {} columns; target '{}'; a centre of {} agents and {} rows\n",
+             r.agents.size(), r.agents.size() == 1 ? "" : "s", r.used, r.rows, r.encoding.dim() - 1,
+             r.encoding.target, r.centre_agents, r.centre_rows);
+  for (const std::string& note : r.notes)
+    fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
+  std::size_t width = 5;
+  for (const std::string& name : r.names) width = std::clamp(name.size(), width, std::size_t{24});
+  fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", "agent", width, "rows", "pilot",
+             "expected gain", "loss, of alone", "");
+  for (std::size_t i = 0; i < r.agents.size(); ++i) {
+    if (r.agents.size() > kShown && i == kShown) {
+      fmt::print("  … {} more, in affinity.csv (--out)\n", r.agents.size() - kShown);
+      break;
+    }
+    const AgentPilot& a = r.agents[i];
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", shortened(r.names[i]), width, a.rows, a.used,
+               fmt::format("{:.4g} [{:.4g}, {:.4g}]", a.gain.mean, a.gain.lo, a.gain.hi), text(a.loss),
+               to_text(a.prospect));
+  }
+  fmt::print(
+      "expected on new rows once all rows are used, with the centre instead of learning alone: the gain "
+      "in {0}, and the {0} over that of learning alone, with 90 % intervals; nothing was sent\n",
+      measure_name(r.encoding));
+}
+
 }  // namespace
 
 void print_pilot(const PilotResult& r) {
+  if (r.joined()) return print_joined(r);
   fmt::print("{} agents, {} of {} rows, {} columns; target '{}'\n", r.agents.size(), r.used, r.rows,
              r.encoding.dim() - 1, r.encoding.target);
   for (const std::string& note : r.notes)
@@ -115,8 +163,11 @@ void print_pilot(const PilotResult& r) {
     if (r.order.size() > kShown) print_pairs(r);
   }
   fmt::print(
-      "expected errors on new rows, learnt from all rows together, over those of learning alone: "
-      "beyond the noise (excess) and with it (loss)\n");
+      "TV to all: total variation distance of the agent's columns to those of all agents; delta_cen: "
+      "the larger of that and the distance of its coefficients to the centre (0: alike, 1: nothing "
+      "in common); {}excess and loss: expected error on new rows, learnt from all rows together, over "
+      "that of learning alone, beyond the noise and with it (below 1: gain); [ ]: 90 % intervals\n",
+      knows_lambda(r) ? "lambda: smallest eigenvalue of its columns' second moments; " : "");
 }
 
 }  // namespace affpcl::cli

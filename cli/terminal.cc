@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,14 +12,28 @@
 #include <cstdlib>
 
 #include "affpcl/output/study_headline.h"
+#include "cli/processes.h"
+#include "cli/verbs.h"
 
 namespace affpcl::cli {
 namespace {
 
-std::atomic<bool> g_stop{false};
+std::atomic<bool> g_stop{false}, g_writes{false}, g_shows_progress{false}, g_first{true};
 
 extern "C" void on_signal(int signal) {
   if (g_stop.exchange(true)) _exit(128 + signal);
+  if (signal == SIGUSR1) return;  // a scheduler's early word: there is time
+  const itimerval patience = {.it_interval = {}, .it_value = {.tv_sec = 1, .tv_usec = 500'000}};
+  setitimer(ITIMER_REAL, &patience, nullptr);
+}
+
+extern "C" void on_deadline(int) {
+  if (g_writes) return;
+  if (!g_first) _exit(kInterrupted);  // rank 0 says it
+  constexpr std::string_view kClear = "\r\033[K", kSaid = "affpcl: interrupted\n";
+  if (g_shows_progress) (void)!write(STDERR_FILENO, kClear.data(), kClear.size());
+  (void)!write(STDERR_FILENO, kSaid.data(), kSaid.size());
+  _exit(kInterrupted);
 }
 
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x) : "-"; }
@@ -324,9 +339,12 @@ std::string results_table(const StudyResult& result, const Style& style) {
 ProgressLine::ProgressLine(bool quiet)
     : active_(!quiet && isatty(STDERR_FILENO) == 1),
       start_(std::chrono::steady_clock::now()),
-      shown_(start_) {}
+      shown_(start_) {
+  g_shows_progress = active_;
+}
 
 ProgressLine::~ProgressLine() {
+  g_shows_progress = false;
   if (active_) std::fputs("\r\033[K", stderr);
 }
 
@@ -345,6 +363,8 @@ void ProgressLine::operator()(double share) {
 
 const std::atomic<bool>& interruption() {
   static const bool kInstalled = [] {
+    g_first = launched().rank == 0;
+    std::signal(SIGALRM, on_deadline);
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     std::signal(SIGUSR1, on_signal);  // which mpirun passes on, and schedulers can send
@@ -353,5 +373,7 @@ const std::atomic<bool>& interruption() {
   (void)kInstalled;
   return g_stop;
 }
+
+void take_time_to_write() { g_writes = true; }
 
 }  // namespace affpcl::cli

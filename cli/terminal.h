@@ -47,7 +47,11 @@ class ProgressLine {
   std::chrono::steady_clock::time_point start_, shown_;
 };
 
-// Turns true on Ctrl-C (or SIGTERM, SIGUSR1); a second one ends the program at once.
+// Turns true on Ctrl-C (or SIGTERM, SIGUSR1); a second one ends the program at once. Work that does
+// not stop by itself within 1.5 s of Ctrl-C or SIGTERM is ended with exit code 130, which loses
+// nothing that is on the disk.
 const std::atomic<bool>& interruption();
+// The work has stopped: what was done may take longer than that to be written, or others to end.
+void take_time_to_write();
 
 }  // namespace affpcl::cli

@@ -17,6 +17,7 @@ Verb run_verb(const std::string& command_line);
 Verb reproduce_verb(const std::string& command_line);
 Verb affinity_verb(const std::string& command_line);
 Verb fit_verb(const std::string& command_line);
+Verb federate_verb();
 Verb predict_verb();
 Verb inspect_verb();
 Verb report_verb();
@@ -50,6 +51,9 @@ inline constexpr char kDataDoc[] =
     ".npy, .npz, .svm, idx, LEAF's .json, each packed or not, Parquet or Arrow; - is standard "
     "input";
 void add_table(Verb& verb, TableQuestions& options);
+
+// --centre of fit and affinity.
+void add_centre(Verb& verb, std::string& centre);
 
 // With --resume: whether `out` holds the whole result of this study, which is said. A result that was
 // interrupted may be replaced.

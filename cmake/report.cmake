@@ -7,7 +7,7 @@ set(report_dir ${PROJECT_SOURCE_DIR}/report)
 set(report_source ${generated_dir}/page_template.cc)
 if(AFFPCL_REPORT AND NODE_PROGRAM AND EXISTS ${report_dir}/node_modules/esbuild)
   set(report_state ON)
-  file(GLOB report_files CONFIGURE_DEPENDS ${report_dir}/src/*)
+  file(GLOB report_files CONFIGURE_DEPENDS ${report_dir}/src/* ${PROJECT_SOURCE_DIR}/python/affpcl/method_colours.json)
   add_custom_command(OUTPUT ${report_source}
     COMMAND ${NODE_PROGRAM} ${report_dir}/build.mjs ${generated_dir}/report.html
     COMMAND ${CMAKE_COMMAND} -D page=${generated_dir}/report.html -D out=${report_source}

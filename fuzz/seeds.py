@@ -38,6 +38,20 @@ kind = "independent"
 """
 SYSTEM = {"A": [[[1.0, 0.2], [0.0, 1.5]], [[2.0, 0.0], [0.1, 1.0]]], "b": [[[1.0, 0.0], [0.5, 1.0]], [[0.0, 1.0], [1.0, 1.0]]],
           "mu": [[0.5, 0.5], [0.25, 0.75]]}
+CHECKPOINT = '''[problem]
+kind = 'gaussian'
+agents = 3
+dim = 2
+[run]
+steps = 6
+replicates = 2
+[[method]]
+kind = 'affpcl'
+guard = 'full'
+[[method]]
+kind = 'scaffold'
+period = 2
+'''  # the study of the target checkpoint (study_targets.cc)
 TABLE = "agent,x,kind,y\n" + "".join(
     f"{'abc'[r % 3]},{r % 7 - 3},{'uvw'[r % 3] if r % 5 else 'u'},{(r * 37 % 11) / 4 + r % 7}\n" for r in range(36))
 
@@ -65,6 +79,38 @@ def tables():
     }
 
 
+def field(name, kind, value):
+    """A field of an Archive (affpcl/base/archive.cc)."""
+    return struct.pack("<IIQ", len(name), kind, len(value)) + name.encode() + value
+
+
+def message(kind, names=(), content=b""):
+    """What sites and the centre of a federation send, without its checksum (affpcl/federation/message.cc)."""
+    def flag(name, value=False):
+        return field(name, 0, bytes([value]))
+
+    def integer(name, value):
+        return field(name, 1, struct.pack("<q", value))
+
+    def text(name, value=b""):
+        return field(name, 3, value)
+
+    def texts(name, values=()):
+        return field(name, 5, struct.pack("<q", len(values))) + b"".join(text("", v) for v in values)
+
+    return (text("kind", b"affpcl federation message") + integer("version", 1) + integer("kind", kind) + text("job", b"job") +
+            integer("attempt", 1) + integer("round", 2) + flag("secure", True) + flag("restart") + flag("leave") +
+            field("progress", 2, struct.pack("<d", 0.5)) + text("purpose", b"rows") + integer("collective", 0) +
+            text("bytes", content) + text("text") + texts("names", names) + texts("keys") + texts("totals", [content]) +
+            texts("sealed", [b"shares"]))
+
+
+def federation():
+    messages = [message(0, [b"a", b"b"]), message(3, content=bytes(range(16))), message(6, content=bytes(32))]
+    return {"message": messages,
+            "journal": [b"".join(struct.pack("<H", len(m)) + m for m in messages[:2])]}
+
+
 def from_program(program):
     """What the program writes, by target."""
     with tempfile.TemporaryDirectory() as name:
@@ -78,19 +124,25 @@ def from_program(program):
         run("run", "spec.toml", "--out", "study", "--checkpoint", "saved")
         run("fit", "table.csv", "--target", "y", "--agent", "agent", "--out", "numbers")
         run("fit", "table.csv", "--target", "kind", "--agent", "agent", "--features", "x,y", "--out", "classes")
-        saved = max((folder / "saved").iterdir(), key=lambda p: p.stat().st_mtime).read_bytes()
-        head = saved.index(b"\n") + 1
+        (folder / "checkpoint.toml").write_text(CHECKPOINT)
+        run("run", "checkpoint.toml", "--checkpoint", "kept", "--every", "2")
+
+        def saves(name):  # without the checksum behind them
+            return [p.read_bytes()[:-8] for p in sorted((folder / name).iterdir(), key=lambda p: p.stat().st_mtime)]
+
+        saved = saves("saved")[-1]
         return {
             "spec": [SPEC.encode()],
             "system": [json.dumps(SYSTEM).encode()],
             "model": [(folder / d / "model.json").read_bytes() for d in ("numbers", "classes")],
             "summary": [(folder / d / "summary.json").read_bytes() for d in ("study", "numbers")],
-            "tasks": [saved[head:-8]],  # without the line before them and the checksum behind
+            "tasks": [saved[saved.index(b"\n") + 1:]],  # without the line before them
+            "checkpoint": saves("kept"),
         }
 
 
 def write(program, folder):
-    for target, files in {**tables(), **from_program(program)}.items():
+    for target, files in {**tables(), **federation(), **from_program(program)}.items():
         (folder / target).mkdir(parents=True, exist_ok=True)
         for number, content in enumerate(files):
             (folder / target / f"seed-{number}").write_bytes(content)

@@ -24,6 +24,7 @@ struct Scratch {  // removed at the end of the process
 std::string scratch_file(const std::string& name, std::string_view bytes) {
   static const Scratch scratch;
   const std::string path = (scratch.folder / name).string();
+  fs::create_directories(fs::path(path).parent_path());
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }

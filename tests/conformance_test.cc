@@ -67,11 +67,28 @@ TEST(ConformanceOf, Problems) {
   conformance::check_problem(least_squares, 70, {{"delta_env", 2.0}, {"label_noise", 1.0}});
   conformance::check_problem(least_squares, 70,
                              {{"channels", std::int64_t{9}}, {"environments", std::int64_t{3}}});
+  const ProblemKind& estimation = problem_kind("estimation");
+  conformance::check_problem(estimation, 150, {{"functionals", std::string("moments")}});
+  conformance::check_problem(estimation, 70, {{"noise", 1.0}, {"environments", std::int64_t{3}}});
   const ProblemKind& tabular = problem_kind("tabular");
   conformance::check_problem(tabular, 150, {{"coe", std::string("gradient")}});
   conformance::check_problem(tabular, 20, {{"delta_env", 1.0}, {"sparsity", 0.3}});
   conformance::check_problem(tabular, 21, {{"family", "exchange"}, {"system", "law"}});
   conformance::check_problem(tabular, 20, {{"family", "two_point"}});
+}
+
+// Choices that need each other.
+TEST(ConformanceOf, OptionsThatGoTogether) {
+  const MethodKind& affpcl = method_kind("affpcl");
+  const auto text = [](const char* value) { return Value(std::string(value)); };
+  const conformance::Given own = {{"ratio", text("none")}, {"aggregate", text("own")}};
+  conformance::Given printed = own;  // eq:het-pcl-alg
+  printed["objective"] = text("known"), printed["central"] = text("average");
+  for (const conformance::Given& given : {own, printed})
+    conformance::check_method(affpcl, problem_kind("gaussian"), 300, given);
+  for (const char* shrink : {"none", "james-stein"})
+    conformance::check_method(affpcl, problem_kind("sarsa"), 300,
+                              {{"ratio", text("policy")}, {"shrink", text(shrink)}});
 }
 
 TEST(ConformanceOf, MethodsDescribeEveryParameterOnce) {

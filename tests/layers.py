@@ -11,7 +11,8 @@ usage: layers.py [ROOT]        one line per violation, exit 1 if there is any
 5. No two files define a class of the same name outside anonymous namespaces. Where both were linked into one program,
    the linker would keep one of two destructors, say, and use it for both.
 6. HACKING.md and docs/decisions/001-layers.md name the layers in this order.
-7. A library that is slow to compile is included in its one place, here and in cli/, bench/ and the like.
+7. Tests wait for something to happen, not for time to pass: they sleep in WAITS alone.
+8. A library that is slow to compile is included in its one place, here and in cli/, bench/ and the like.
 """
 import pathlib
 import re
@@ -51,6 +52,10 @@ LOUD = [(re.compile(pattern), what) for pattern, what in (
     (r"#\s*include\s*<iostream>", "includes <iostream>"),
     (r"(?<![\w.>:])(?:std::|::)?(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\(", "ends the process"),
 )]
+
+# Where tests poll; and threads of a team sleep on purpose, whoever is first.
+WAITS = ("tests/cli/_wait.py", "python/tests/conftest.py", "affpcl/runtime/team_test.cc")
+SLEEP = re.compile(r"(?<![\w\"'])(?:time\.sleep|usleep|nanosleep|sleep|sleep_for|sleep_until)\s*\(|\bfrom time import .*\bsleep\b")
 
 # The library names options by key; the command line spells them (affpcl/base/error.h).
 OPTION = re.compile(r"""(?<![-\w])--[a-z]""")
@@ -197,6 +202,21 @@ def check_documents(root):
     return [f"{path}:1: the layers are, in this order: {', '.join(LAYERS)}" for path in wrong]
 
 
+def check_sleeps(root):
+    """Tests that sleep."""
+    found = []
+    tests = [*(root / "affpcl").rglob("*_test.*"), *(root / "tests").rglob("*_test.cc"), *(root / "tests").glob("*.h"),
+             *(root / "tests/cli").glob("*.py"), *(root / "python/tests").glob("*.py")]
+    for file in sorted(tests):
+        path = file.relative_to(root).as_posix()
+        if path in WAITS:
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if SLEEP.search(line):
+                found.append(f"{path}:{number}: a test waits for something to happen (_wait.py), not for time to pass")
+    return found
+
+
 def check(root):
     """All violations below root, as 'path:line: why'."""
     found = []
@@ -228,13 +248,15 @@ def check(root):
         for match in INCLUDE.finditer(text):
             if why := check_place(path, match.group(1)[1:-1]):
                 found.append(f"{path}:{line_of(text, match.start(1))}: {why}")
-    return found + check_public_headers(root) + check_classes(root) + check_documents(root), len(files)
+    return found + check_sleeps(root) + check_public_headers(root) + check_classes(root) + check_documents(root), len(files)
 
 
 def self_test():
     """Each file holds one violation, except those expected to be fine."""
     fine = {
         "affpcl/base/error.h": "#include <string>\n#include <affpcl/version.h>\n",
+        "tests/cli/_wait.py": "time.sleep(.002)\n",
+        "tests/cli/test_wakes.py": "shop.write('sleep.csv', sleep_table())  # does not sleep\n",
         "affpcl/math/a.h": '#pragma once\n#include "affpcl/base/error.h"\n// #include "cli/x.h"\n/* std::cout */\n',
         "affpcl/math/a.cc": '#include "affpcl/math/a.h"\n#include <hwy/highway.h>\n#include "hwy/highway.h"\n'
                             'int f(char* p) { return std::snprintf(p, 3, "std::cerr exit(1)"); }\n'
@@ -263,6 +285,9 @@ def self_test():
         "affpcl/study/helper.cc": '#include "tests/source_dir.h"\n',
         "affpcl/study/test_header.cc": '#include "affpcl/math/a_test.h"\n',
         "affpcl/misc/stray.cc": "int x;\n",
+        "affpcl/math/nap_test.cc": "void f() { std::this_thread::sleep_for(1ms); }\n",
+        "tests/cli/test_nap.py": "time.sleep(1)\n",
+        "python/tests/test_nap.py": "from time import monotonic, sleep\n",
         "affpcl/base/stray.cc": '#include "affpcl/misc/x.h"\n',
         "affpcl/math/inl.h": '#include "affpcl/math/a-inl.h"\n',
         "affpcl/math/relative.h": '#include "a.h"\n',

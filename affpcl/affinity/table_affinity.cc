@@ -13,6 +13,7 @@
 
 #include "affpcl/affinity/environments.h"
 #include "affpcl/affinity/forecast.h"
+#include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/seriation.h"
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
@@ -29,7 +30,6 @@ constexpr Estimate kNone{kNaN, kNaN, kNaN, kNaN};
 constexpr std::size_t kBeliefs = 20, kBeliefsOfMany = 5, kMany = 1000;
 constexpr std::size_t kDraws = 200;   // from the posterior, in turn by each belief
 constexpr std::size_t kGroups = 10;   // of the jackknife
-constexpr double kSmall = 0.01;       // a smaller change of the loss is none
 
 double real(std::size_t i) { return static_cast<double>(i); }
 
@@ -39,15 +39,6 @@ void add(double factor, const Matrix& A, Matrix& to) {
 void add_square(const Vector& z, Matrix& to) {  // z z'
   for (std::size_t j = 0; j < z.size(); ++j)
     for (std::size_t k = 0; k < z.size(); ++k) to(j, k) += z[j] * z[k];
-}
-
-// The middle, and what holds 90 % of them.
-Estimate between(double value, std::vector<double> draws) {
-  std::sort(draws.begin(), draws.end());
-  const auto at = [&](double share) {
-    return draws[static_cast<std::size_t>(share * real(draws.size() - 1) + 0.5)];
-  };
-  return {value, at((1 - kConfidence) / 2), at((1 + kConfidence) / 2), at(0.5)};
 }
 
 // The square root of a squared distance with its standard error.
@@ -94,7 +85,6 @@ class Pilot {
         team_(team),
         n_(frame.agents.size()),
         d_(frame.d),
-        stop_(options.stop),
         rows_(pilot_rows(frame, options)) {
     for (std::size_t c = 0; c < frame.channels; ++c) channels_.push_back(learn(c));
   }
@@ -123,9 +113,6 @@ class Pilot {
   }
 
  private:
-  void look_for_stop() const {
-    if (stop_ != nullptr && *stop_) throw Interrupted();
-  }
   double x(std::size_t row, std::size_t j) const { return frame_.X[j * frame_.rows + row]; }
   double y(std::size_t row, std::size_t c) const { return frame_.Y[c * frame_.rows + row]; }
 
@@ -146,7 +133,6 @@ class Pilot {
     each_agent([&](std::size_t i) { channel.variance[i] = variance(channel, i); });
     const std::size_t beliefs = n_ > kMany ? kBeliefsOfMany : kBeliefs;
     for (std::size_t b = 0; b < beliefs && n_ > 1; ++b) {
-      look_for_stop();
       channel.beliefs.push_back(belief(channel, resampled(channel, b)));
     }
     return channel;
@@ -196,7 +182,6 @@ class Pilot {
   template <class F>
   void each_agent(F f) const {
     team_.each(static_cast<std::int64_t>(n_), [&](std::int64_t i, int) {
-      look_for_stop();
       f(static_cast<std::size_t>(i));
     });
   }
@@ -469,15 +454,16 @@ class Pilot {
         }
       }
     }
-    std::vector<double> excess(kDraws), loss(kDraws);
+    std::vector<double> excess(kDraws), loss(kDraws), gain(kDraws);
     for (std::size_t s = 0; s < kDraws; ++s) {
+      gain[s] = alone[s] - own[s];
       excess[s] = own[s] / alone[s];
       loss[s] = (own[s] + noise[s]) / (alone[s] + noise[s]);
     }
     agent.excess = between(mean(own) / mean(alone), excess);
+    agent.gain = between(mean(gain), gain);
     agent.loss = between((mean(own) + mean(noise)) / (mean(alone) + mean(noise)), loss);
-    if (agent.loss.hi < 1 - kSmall) agent.prospect = Prospect::kGain;
-    if (agent.loss.lo > 1 + kSmall) agent.prospect = Prospect::kLoss;
+    agent.prospect = prospect_of(agent.loss);
   }
 
   std::vector<double> distances() const {
@@ -524,12 +510,26 @@ class Pilot {
   std::uint64_t seed_;
   Team& team_;
   std::size_t n_, d_;
-  const std::atomic<bool>* stop_;
   std::vector<std::vector<std::size_t>> rows_;
   std::vector<Channel> channels_;
 };
 
 }  // namespace
+
+Estimate between(double value, std::vector<double> draws) {
+  std::sort(draws.begin(), draws.end());
+  const auto at = [&](double share) {
+    return draws[static_cast<std::size_t>(share * real(draws.size() - 1) + 0.5)];
+  };
+  return {value, at((1 - kConfidence) / 2), at((1 + kConfidence) / 2), at(0.5)};
+}
+
+Prospect prospect_of(const Estimate& loss) {
+  constexpr double kSmall = 0.01;  // a smaller change of the loss is none
+  return loss.hi < 1 - kSmall   ? Prospect::kGain
+         : loss.lo > 1 + kSmall ? Prospect::kLoss
+                                : Prospect::kEven;
+}
 
 const char* to_text(Prospect prospect) {
   return prospect == Prospect::kGain   ? "should gain"
@@ -563,8 +563,10 @@ PilotResult pilot(const Frame& frame, const PilotOptions& options) {
   const int threads = options.threads > 0
                           ? options.threads
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const std::unique_ptr<Team> team = threads > 1 ? thread_team(threads) : serial_team();
-  PilotResult result = Pilot(frame, options, *team).result();
+  const std::unique_ptr<Team> team = thread_team(threads);
+  team->set_stop(options.stop);
+  PilotResult result = options.centre ? join_pilot(frame, options, *team)
+                                      : Pilot(frame, options, *team).result();
   result.threads = threads;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

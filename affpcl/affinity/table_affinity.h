@@ -6,12 +6,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "affpcl/math/statistics.h"
 #include "affpcl/mixed/decomposition.h"
 #include "affpcl/table/frame.h"
+#include "affpcl/table/model.h"
 
 namespace affpcl {
 
@@ -23,10 +25,17 @@ struct PilotOptions {
   std::uint64_t seed = 1;
   int threads = 0;  // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;  // set: Interrupted is thrown soon
+  // A centre that was learnt without these agents, and whose columns the frame has: what each should
+  // gain from it (join_pilot.h). Agents are not compared with each other.
+  std::shared_ptr<const Model> centre = {};
 };
 
 enum class Prospect { kGain, kEven, kLoss };
 const char* to_text(Prospect prospect);
+Prospect prospect_of(const Estimate& loss);  // of a ratio of losses
+
+// The middle of draws, and what holds 90 % of them.
+Estimate between(double value, std::vector<double> draws);
 
 struct AgentPilot {
   std::size_t rows = 0, used = 0;  // all rows, and those of the pilot
@@ -36,6 +45,7 @@ struct AgentPilot {
   // Expected errors on new rows once all rows are used, personalised over alone: beyond the noise,
   // and with it. Intervals from the posterior of its coefficients, D and s^2 bootstrapped.
   Estimate excess, loss;
+  Estimate gain;  // expected loss on new rows, alone minus personalised, in the target's units squared
   Prospect prospect = Prospect::kEven;
   double widened = 1;  // Posterior::widened
 };
@@ -50,6 +60,9 @@ struct PilotResult {
   Estimate noise_share;            // s^2 over the variance of the target; chi-square interval
   std::vector<AgentPilot> agents;
   int gain = 0, even = 0, loss = 0;
+  bool compares() const { return agents.size() > 1 || joined(); }  // there is something to gain from
+  bool joined() const { return centre_agents > 0; }
+  std::size_t centre_agents = 0, centre_rows = 0;  // of a centre; 0: none
   // distance[i][j] of the coefficients in units of what can be told apart: the root mean square
   // over coefficients of their difference over its standard error. Empty with too many agents.
   std::vector<double> distance;

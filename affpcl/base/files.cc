@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // What affpcl writes into result folders; everything else there is the user's.
-constexpr std::array<std::string_view, 10> kResultFiles = {
-    "summary.json", "curves.csv", "agents.csv",  "solutions.csv", "model.json",
-    "centre.json",  "claims.json", "affinity.csv", "matrix.csv",   "report.html"};
+constexpr std::array<std::string_view, 12> kResultFiles = {
+    "summary.json", "curves.csv",  "agents.csv",   "solutions.csv", "model.json",  "centre.json",
+    "ledger.json",  "claims.json", "affinity.csv", "matrix.csv",    "report.html", "benchmark.json"};
 
 [[noreturn]] void cannot_write(const std::string& path, int code) {
   throw Failure(fmt::format("cannot write {}: {}", path, std::strerror(code)));
@@ -60,6 +60,24 @@ bool is_temporary(std::string_view name, const std::string& path) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+int rename_to(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+// What the user put into a result folder moves to the one that replaces it.
+void keep_foreign(const std::string& from, const std::string& to) {
+  std::error_code error;
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const fs::path place = fs::path(to) / name;
+    std::error_code ignored;
+    if (std::find(kResultFiles.begin(), kResultFiles.end(), name) == kResultFiles.end() &&
+        !fs::exists(place, ignored))
+      rename_to(entry->path().string(), place.string());
+  }
+}
+
 // Removes what killed processes left of `path`. Its owner holds a lock as long as it lives.
 void remove_abandoned(const std::string& path) {
   std::error_code error;
@@ -70,8 +88,10 @@ void remove_abandoned(const std::string& path) {
     if (!is_temporary(entry->path().filename().string(), name)) continue;
     const OwnedFile lock(::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     std::error_code ignored;
-    if (lock.get() >= 0 && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0)
-      fs::remove_all(entry->path(), ignored);
+    if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    // One that was killed as it replaced a folder had not moved the user's files yet.
+    if (fs::is_directory(path, ignored)) keep_foreign(entry->path().string(), path);
+    fs::remove_all(entry->path(), ignored);
   }
 }
 
@@ -100,9 +120,6 @@ std::string parent_of(const std::string& path) {
   return fs::absolute(path, error).parent_path().string();
 }
 
-int rename_to(const std::string& from, const std::string& to) {
-  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
-}
 // Two folders change names. Returns 0, or why not; then both have the names they had.
 int exchange_names(const std::string& a, const std::string& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return 0;
@@ -114,17 +131,6 @@ int exchange_names(const std::string& a, const std::string& b) {
     return code;
   }
   return rename_to(aside, a);
-}
-
-// What the user put into a result folder moves to the one that replaces it.
-void keep_foreign(const std::string& from, const std::string& to) {
-  std::error_code error;
-  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (std::find(kResultFiles.begin(), kResultFiles.end(), name) == kResultFiles.end())
-      rename_to(entry->path().string(), (fs::path(to) / name).string());
-  }
 }
 
 // DIR/ and DIR are the same folder.

@@ -179,6 +179,31 @@ TEST_F(Files, WhatKilledProcessesLeftIsRemoved) {
                           "third" + own}));
 }
 
+// It was killed after the two folders had changed names.
+TEST_F(Files, AKillWhileAFolderIsReplacedLosesNothingOfTheUser) {
+  fs::create_directories(at("out"));
+  write_file(at("out/summary.json"), "new");
+  fs::create_directories(at("out.999999999.part/notes"));
+  write_file(at("out.999999999.part/summary.json"), "old");
+  write_file(at("out.999999999.part/notes/a.txt"), "mine");
+  { ResultFolder folder(at("out"), true); }
+  EXPECT_EQ(read(at("out/summary.json")), "new");
+  EXPECT_EQ(read(at("out/notes/a.txt")), "mine");
+  EXPECT_EQ(all(), (Names{"out", "out/summary.json", "out/notes", "out/notes/a.txt"}));
+}
+
+TEST_F(Files, WhatIsNewIsNotReplacedByWhatWasThere) {
+  fs::create_directories(at("out"));
+  for (const char* name : {"out/summary.json", "out/ledger.json", "out/of-a-later-version.json"})
+    write_file(at(name), "old");
+  ResultFolder folder(at("out"), true);
+  for (const char* name : {"summary.json", "ledger.json", "of-a-later-version.json"})
+    folder.add(name, "new");
+  folder.commit();
+  for (const char* name : {"out/summary.json", "out/ledger.json", "out/of-a-later-version.json"})
+    EXPECT_EQ(read(at(name)), "new");
+}
+
 TEST_F(Files, TheFolderOfALivingProcessStays) {
   const std::string busy = at("out.999999999.part");
   fs::create_directories(busy);

@@ -223,7 +223,7 @@ TEST(Json, WhatIsNotUtf8IsRefused) {
     EXPECT_EQ(
         complaint("[\"" + std::string(bytes) + "\"]"),
         "line 1, column " + std::to_string(column) + ": invalid string: ill-formed UTF-8 byte");
-    const auto print = [&] { print_json(std::string("caf") + bytes); };
+    const auto print = [&, bytes = bytes] { print_json(std::string("caf") + bytes); };
     EXPECT_NE(complaint(print).find("\"caf\\ufffd"), std::string::npos) << complaint(print);
     EXPECT_NE(complaint(print).find("not UTF-8"), std::string::npos) << complaint(print);
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "affpcl/base/error.h"
+#include "affpcl/base/python.h"
 #include "affpcl/data/inputs.h"
 
 extern char** environ;  // POSIX
@@ -36,8 +37,10 @@ try:
     else:
         table = pa.feather.read_table(sys.argv[1])
     for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+        held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        as_text = pa.float64() if pa.types.is_floating(held) else held  # 0.1 as float32 is not 0.1
+        if as_text != field.type:
+            table = table.set_column(i, field.name, table.column(i).cast(held).cast(as_text))
         elif pa.types.is_nested(field.type):
             raise ValueError(f"column '{field.name}' holds {field.type}")
     pa.csv.write_csv(table, sys.stdout.buffer)
@@ -101,17 +104,6 @@ class Child {
   pid_t pid_ = 0;
   bool started_ = false;
 };
-
-std::vector<std::string> pythons() {
-  std::vector<std::string> all;
-  if (const char* named = std::getenv("AFFPCL_PYTHON"); named != nullptr && *named != '\0')
-    all.emplace_back(named);
-  if (const char* active = std::getenv("VIRTUAL_ENV"); active != nullptr && *active != '\0')
-    all.push_back(std::string(active) + "/bin/python");
-  all.emplace_back("python3");
-  all.emplace_back("/usr/bin/python3");
-  return all;
-}
 
 }  // namespace
 

@@ -93,6 +93,36 @@ bool without_groups(std::string_view field, char decimal, std::string& plain) {
   return true;
 }
 
+// The mark at the front of `text` that may stand between groups of three digits and is no decimal
+// mark: a space, also one that does not break, or an apostrophe. Its bytes; 0: none.
+std::size_t group_mark(std::string_view text) {
+  for (const std::string_view mark : {" ", "'", "\u00a0", "\u202f", "\u2019"})
+    if (text.starts_with(mark)) return mark.size();
+  return 0;
+}
+
+// `field` without such marks: 1 200 000,5 becomes 1200000,5. False where none stands in it, or not as it
+// should.
+bool without_spaces(std::string_view field, std::string& plain) {
+  std::size_t at = field.starts_with('-') ? 1 : 0, digits = 0;
+  plain.assign(field.substr(0, at));
+  std::string_view mark;
+  for (; at < field.size() && digits < 4; ++at) {
+    if (const std::size_t size = group_mark(field.substr(at)); size > 0) {
+      const std::string_view here = field.substr(at, size);
+      if (digits == 0 || (mark.empty() ? digits > 3 : digits != 3 || here != mark)) return false;
+      mark = here, digits = 0, at += size - 1;
+    } else if (is_digit(field[at])) {
+      ++digits, plain += field[at];
+    } else {
+      break;
+    }
+  }
+  if (mark.empty() || digits != 3) return false;
+  plain += field.substr(at);
+  return true;
+}
+
 }  // namespace
 
 std::string_view trimmed(std::string_view field) {
@@ -115,7 +145,8 @@ std::optional<double> parse_number(std::string_view field, char decimal) {
   if (short_decimal(field.data(), field.data() + field.size(), decimal, value)) return value;
   field = trimmed(field);
   if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
-  std::string plain;
+  std::string plain, together;
+  if (without_spaces(field, together)) field = together;
   if (decimal != '.' || field.find(',') != std::string_view::npos) {
     if (!without_groups(field, decimal, plain)) return {};
     field = plain;
@@ -166,6 +197,9 @@ std::string no_number(std::string_view field, char decimal) {
   const char other = decimal == '.' ? ',' : '.';
   if (parse_number(field, other))
     return fmt::format("is not a number with the decimal mark '{}' (`decimal {}`)", decimal, other);
+  if (field.find_first_of("eE") != std::string_view::npos && field.find_first_of("0123456789") == 0 &&
+      field.find_first_not_of("0123456789.eE+-") == std::string_view::npos)
+    return "is no number that fits into 64 bits";
   return "is not a number";
 }
 
@@ -236,7 +270,11 @@ std::string lacks_column(const std::string& path, std::string_view name,
                          std::span<const std::string> names) {
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const bool list = names.size() <= 20 || !did_you_mean(name, candidates).empty();
-  return fmt::format("{} has no column '{}'{}", path, shown(name),
+  const auto values = std::count_if(names.begin(), names.end(),
+                                    [](const std::string& n) { return parse_number(n).has_value(); });
+  const bool nameless = 2 * values > static_cast<std::ptrdiff_t>(names.size());
+  return fmt::format("{} has no column '{}'{}{}", path, shown(name),
+                     nameless ? "; its first line holds values, and has to name the columns" : "",
                      list ? hint(name, candidates)
                           : fmt::format("; its {} columns begin with {}, {}", names.size(),
                                         shown(names[0]), shown(names[1])));

@@ -40,6 +40,16 @@ TEST(Field, Parses) {
     EXPECT_FALSE(parse_number(text)) << text;
 }
 
+TEST(Field, GroupsOfDigitsMayStandApart) {
+  for (const char* text : {"1 234 567", "1'234'567", "1\u00a0234\u00a0567", "1\u202f234\u202f567"})
+    EXPECT_EQ(parse_number(text), 1234567) << text;
+  EXPECT_EQ(parse_number("-12 345.5"), -12345.5);
+  EXPECT_EQ(parse_number("1 234,5", ','), 1234.5);
+  EXPECT_EQ(parse_number("1 234"), 1234);
+  for (const char* text : {"1 23", "1234 567", "1 2345", "1 234'567", " 1 234 56", "1  234", "1 234 x", "'123"})
+    EXPECT_FALSE(parse_number(text)) << text;
+}
+
 // The quick way for short decimals rounds as the long way does: a trailing e0 takes the long way.
 TEST(Field, ShortDecimalsAreExactlyRounded) {
   std::uint64_t x = 1;

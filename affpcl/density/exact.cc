@@ -20,7 +20,7 @@ void ExactRatio::declare(const Problem& problem, Layout& agent, Layout& centre, 
     throw BadInput(
         "precision = \"f32\" needs a problem whose environments are normal; use \"f64\"");
   if (problem.facets().occupancy != nullptr) {
-    acting_ = std::make_unique<OccupancyRatio>(true);
+    acting_ = std::make_unique<OccupancyRatio>();
     return acting_->declare(problem, agent, centre, sum);
   }
   if (problem.densities() == nullptr)

@@ -7,6 +7,16 @@
 
 namespace affpcl {
 
+const Params<OccupancyRatio::Config>& OccupancyRatio::params() {
+  static const Params<Config> kParams = {
+      {"shrink",
+       &Config::shrink,
+       {"none", "james-stein"},
+       "learnt ratios: pull rho to 1 as far as the samples cannot tell it from 1"},
+  };
+  return kParams;
+}
+
 void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& centre,
                              SumLayout& sum) {
   if (occupancy(problem) == nullptr)
@@ -24,6 +34,10 @@ void OccupancyRatio::declare(const Problem& problem, Layout& agent, Layout& cent
   sum_q_ = sum.add_product("q", cells, 1);
   M_ = sum.add_product("M", cells, problem.shape().d);
   hits_ = sum.add_product("hits", cells, 1);
+  n_ = static_cast<double>(problem.shape().agents);
+  if (!shrink_) return;
+  f_ = centre.add("ratio_visits0", visits_.rows);
+  sum_f_ = sum.add_product("visits", visits_.rows, 1);
 }
 
 void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message message) const {
@@ -45,11 +59,43 @@ void OccupancyRatio::contribute(const Block& block, In s, In g, bool, Message me
 
 void OccupancyRatio::end(const Block& block, In x, Message message) const {
   const Agents agents = block.agents;
-  occupancy(block.problem())->law(agents.lanes, x, agents[visits_], block.scratch(), agents[q_]);
+  Out visits = agents[visits_];
+  if (shrink_) {
+    message.add(Field{sum_f_.at, f_.rows}, visits);
+    visits = block.scratch().rows(visits_.rows);
+    shrink(block, visits);
+  }
+  occupancy(block.problem())->law(agents.lanes, x, visits, block.scratch(), agents[q_]);
   message.add(Field{sum_q_.at, q_.rows}, agents[q_]);
 }
 
+// The agent's visits, or in the first round what it has: there is no mean yet.
+void OccupancyRatio::shrink(const Block& block, Out visits) const {
+  const Out own = block.agents[visits_];
+  const double* mean = block.centre[f_].p;
+  double all = 0;
+  int met = 0;
+  for (int o = 0; o < own.rows; ++o) all += mean[o], met += mean[o] > 0;
+  copy(own, visits);
+  const double excess = std::max(0, met - 3) * (1 - 1 / n_);
+  if (excess == 0) return;
+  for (int l = 0; l < block.lanes().count; ++l) {
+    double t = 0, X2 = 0;
+    for (int o = 0; o < own.rows; ++o) t += own.row(o)[l];
+    for (int o = 0; o < own.rows; ++o) {
+      const double expected = mean[o] / all * t, off = own.row(o)[l] - expected;
+      if (expected > 0) X2 += off * off / expected;
+    }
+    const double w = X2 > excess ? 1 - excess / X2 : 0;
+    for (int o = 0; o < own.rows; ++o) {
+      const double expected = mean[o] / all * t;
+      visits.row(o)[l] = expected + w * (own.row(o)[l] - expected);
+    }
+  }
+}
+
 void OccupancyRatio::centre(const Round&, Mean mean, Centre centre) const {
+  if (shrink_) std::copy_n(mean[sum_f_], f_.rows, centre.mutate(f_).data());
   std::copy_n(mean[sum_q_], q_.rows, centre.mutate(mix_).data());
   const std::span<double> met = centre.mutate(met_);
   std::size_t count = 0;

@@ -41,10 +41,10 @@ const std::vector<RatioKind>& ratio_kinds() {
       ratio_kind_of<SparseRatio>(
           "sparse",
           "learnt: psi' eta with few entries, for environments that differ in few features"),
-      {"policy",
-       "learnt: state visits times the current policy, for agents that act (the paper's for SARSA)",
-       {},
-       [](const Values&) { return std::unique_ptr<Ratio>(new OccupancyRatio(false)); }},
+      ratio_kind_of<OccupancyRatio>(
+          "policy",
+          "learnt: state visits times the current policy, for agents that act; the paper's for "
+          "SARSA, with shrink = \"none\""),
       ratio_kind_of<CoupledRatio>(
           "coupled", "learnt: from coupled pairs of samples, an oracle of finite problems"),
   };

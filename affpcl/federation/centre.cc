@@ -140,9 +140,10 @@ void FederationCentre::drop_lost() {
 }
 
 bool FederationCentre::may_drop() const {
+  // A site that has not said so is left behind only before there are sums with its numbers.
   const auto stays = [&](const std::string& site) {
     const auto found = may_leave_.find(site);
-    return found != may_leave_.end() && !found->second;
+    return found != may_leave_.end() ? !found->second : !totals_.empty();
   };
   return !lost_.empty() && std::none_of(lost_.begin(), lost_.end(), stays) &&
          options_.sites.size() - lost_.size() >= options_.min_sites;

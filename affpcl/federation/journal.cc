@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -48,6 +49,7 @@ Journal read_journal(const std::string& path, const std::string& job,
   const std::string all{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw Failure(fmt::format("{}: cannot be read", path));
   std::size_t whole = 0;  // bytes of records that are whole
+  bool others = false;    // totals are of some of these sites only: all start again
   for (std::string_view rest = all; rest.size() >= sizeof(std::uint64_t);) {
     std::uint64_t size = 0;
     std::memcpy(&size, rest.data(), sizeof size);
@@ -62,15 +64,23 @@ Journal read_journal(const std::string& path, const std::string& job,
     rest.remove_prefix(size);
     whole = all.size() - rest.size();
     if (m.kind == MessageKind::kOpen) {
-      if (!m.names.empty() && (m.job != job || m.names != sites))
+      const bool names_sites = !m.names.empty();
+      const auto known = [&](const std::string& name) {
+        return std::find(sites.begin(), sites.end(), name) != sites.end();
+      };
+      if (names_sites && (m.job != job || !std::all_of(m.names.begin(), m.names.end(), known)))
         throw BadInput(fmt::format("{}: it is the journal of another job; remove it to start again",
                                    path));
+      if (names_sites) others = m.names != sites;
       journal.attempt = m.attempt;
-    } else {
+    } else if (!others) {
       journal.totals.push_back(std::move(m.bytes));
     }
   }
-  if (whole < all.size()) std::filesystem::resize_file(path, whole);
+  // The first record is written whole or not at all.
+  if (whole == 0) throw BadInput(fmt::format("{}: it is no journal of a federation", path));
+  if (whole < all.size()) std::filesystem::resize_file(path, whole, error);
+  if (error) throw Failure(fmt::format("{}: cannot be written: {}", path, error.message()));
   return journal;
 }
 

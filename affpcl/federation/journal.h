@@ -13,8 +13,9 @@ struct Journal {
   std::vector<std::string> totals;  // by round
 };
 
-// Nothing where there is no such file. BadInput where it is of another job or other sites. A record
-// that was cut off at the end is left out.
+// Nothing where there is no such file. BadInput where it is of another job or other sites. Where the
+// job went on with some of these sites, only the attempt: all start again. A record that was cut off
+// at the end is left out.
 Journal read_journal(const std::string& path, const std::string& job,
                      const std::vector<std::string>& sites);
 void start_journal(const std::string& path, const std::string& job,

@@ -86,7 +86,7 @@ std::vector<Fixed> fixed_of(std::string_view bytes) {
   if (bytes.size() % sizeof(Fixed) != 0)
     throw BadInput("a message of the federation does not hold whole numbers");
   std::vector<Fixed> numbers(bytes.size() / sizeof(Fixed));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
   return numbers;
 }
 

@@ -94,6 +94,8 @@ void SiteProcesses::begin(const SiteMessage& m) {
     throw BadInput(fmt::format("the federation uses the instruction set {}, which is not available "
                                "on this machine",
                                m.text));
+  if (!m.secure && !options_.unmasked)
+    throw BadInput("the centre asks for sums without masks, which this site's settings do not allow");
   if (instruction_set() != m.text) use_instruction_set(m.text);
   sites_ = m.names;
   rank_ = static_cast<int>(me - m.names.begin());

@@ -33,6 +33,7 @@ struct SiteOptions {
   std::string name;
   std::string job;     // a hash of what all sites agreed to
   bool leave = false;  // the others may go on without this site, and then learn its sums
+  bool unmasked = false;  // answers also where sums are not masked
 };
 
 // What a site has sent, by purpose.

@@ -202,6 +202,7 @@ Arrays arrays_of(std::span<const double> X, std::span<const std::string> groups)
 }
 
 FitResult fit(DataTable table, FitOptions options) {
+  options = with_centre(std::move(options));
   const Encoding encoding = begin(table, options.frame);
   return fit(tables_of(std::move(table)), encoding, options);
 }
@@ -250,11 +251,16 @@ void each_row(const Model& model, DataTable table, UseRow use, double level) {
     table.numbers(name);
     offset_columns.push_back(&column(name));
   }
-  Column& names = column(agents_of(e));
-  make_text(names);
+  // A centre alone has no agents, and rows of a model of one agent need not name it.
+  const bool named = std::find(header.begin(), header.end(), agents_of(e)) != header.end() ||
+                     model.agents.size() > 1 || (!e.agent_column.empty() && !model.agents.empty());
+  Column* const names = named ? &column(agents_of(e)) : nullptr;
+  if (names != nullptr) make_text(*names);
   const RowPredictor rows(model, level);
   std::vector<const AgentModel*> agents;
-  for (const std::string& name : names.levels) agents.push_back(rows.agent(name));
+  for (std::size_t a = 0; names != nullptr && a < names->levels.size(); ++a)
+    agents.push_back(rows.agent(names->levels[a]));
+  const AgentModel* const only = model.agents.empty() ? nullptr : &model.agents[0];
   Column* const factor = e.leveled() ? &column(e.level_column()) : nullptr;
   std::vector<int> levels;
   if (factor != nullptr) make_text(*factor);
@@ -269,9 +275,11 @@ void each_row(const Model& model, DataTable table, UseRow use, double level) {
                       r, source.name));
     });
     take_offsets(e, offset_columns, r, offsets);
-    const std::int32_t agent = names.codes[r];
+    const std::int32_t agent = names == nullptr ? -1 : names->codes[r];
     use(rows, {.row = r,
-               .agent = agent < 0 ? nullptr : agents[static_cast<std::size_t>(agent)],
+               .agent = names == nullptr ? only
+                        : agent < 0      ? nullptr
+                                         : agents[static_cast<std::size_t>(agent)],
                .x = x,
                .offsets = offsets,
                .level = factor == nullptr || factor->codes[r] < 0

@@ -103,7 +103,8 @@ TEST_P(FederatedFit, EqualsTheFitOfAllRowsToTheBit) {
   for (const std::string& name : Rows::sites()) {
     FitResult& result = results[name];
     threads.push_back(std::make_unique<TestSite>(
-        SiteOptions{.name = name, .job = "job"}, [&, name](SiteProcesses& processes) {
+        SiteOptions{.name = name, .job = "job", .unmasked = !secure},
+        [&, name, family = family](SiteProcesses& processes) {
           FitOptions o = options_of(rows.file(name), family);
           o.processes = &processes;
           result = fit(o);

@@ -15,6 +15,7 @@
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"
+#include "affpcl/table/known.h"
 #include "affpcl/table/score.h"
 
 namespace affpcl {
@@ -51,6 +52,21 @@ void refuse_held_out(const FitOptions& o) {
                                o.repeats, f.folds.empty() ? "time" : "folds"));
 }
 
+// What the fit that made a centre has settled is not said again.
+void refuse_beside_centre(const FitOptions& o) {
+  constexpr std::string_view kOfAnAgent[] = {
+      "target", "agent", "missing", "weights", "seed", "time", "folds", "score", "repeats", "sum",
+      "level", "threads", "sep", "decimal", "encoding", "na", "skip", "comment"};
+  const FitOptions usual;
+  for (const Params<FitOptions>::Entry& entry : FitOptions::params().entries())
+    if (std::find(std::begin(kOfAnAgent), std::end(kOfAnAgent), entry.param.name) ==
+            std::end(kOfAnAgent) &&
+        entry.get(o) != entry.get(usual))
+      throw BadInput(fmt::format("`{}` does not go with `centre`, which has settled it",
+                                 entry.param.name));
+  if (o.td) throw BadInput("`task td` does not go with `centre`");
+}
+
 // A stream has linear models of numbers and of class indicators only.
 FrameOptions frame_options(const FitOptions& o) {
   FrameOptions frame = o.frame;
@@ -68,13 +84,16 @@ FrameOptions frame_options(const FitOptions& o) {
 std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
   if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
-  return std::make_unique<MixedSolver>(o.mixed);
+  return std::make_unique<MixedSolver>(o.mixed, o.centre);
 }
 
 std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
   if (parallel == Solver::Parallel::kNone) return serial_team();
   const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
-  return thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
+  std::unique_ptr<Team> team =
+      thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
+  if (parallel == Solver::Parallel::kProcesses) team->set_stop(o.stop);  // a stream looks itself
+  return team;
 }
 
 void count_traffic(Processes& processes, FitResult& result) {
@@ -120,6 +139,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
   result.level = options.level;
   result.held_out = frame.held_out;
   result.classes = std::move(fitted.classes);
+  result.predictions = std::move(fitted.predictions);
   const bool apart = team.processes().apart();
   if (result.scored && (apart || team.processes().first())) {
     const std::unique_ptr<Team> alone = serial_team(this_process(), team.sums());
@@ -133,7 +153,15 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
 
 }  // namespace
 
-FitResult fit(const FitOptions& options) {
+FitOptions with_centre(FitOptions o) {
+  if (!o.centre || o.frame.known) return o;
+  refuse_beside_centre(o);
+  o.frame = join_options(o.frame, *o.centre);
+  return o;
+}
+
+FitResult fit(const FitOptions& given) {
+  const FitOptions options = with_centre(given);
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
@@ -141,7 +169,8 @@ FitResult fit(const FitOptions& options) {
   return solve(*solver, solver->read(frame_options(options), *team), options, *team);
 }
 
-FitResult fit(Tables tables, Encoding encoding, const FitOptions& options) {
+FitResult fit(Tables tables, Encoding encoding, const FitOptions& given) {
+  const FitOptions options = with_centre(given);
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);

@@ -8,6 +8,10 @@ namespace affpcl {
 
 struct Tables;
 
+// Of agents that join a centre: with its columns. BadInput where it cannot be joined, or where options
+// contradict it.
+FitOptions with_centre(FitOptions options);
+
 // Several processes may share an exact fit; only rank 0 has the result.
 FitResult fit(const FitOptions& options);
 // The same for tables in memory; the encoding says what each column is.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "affpcl/base/params.h"
@@ -36,6 +37,9 @@ struct FitOptions {
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};
   StreamOptions stream = {};
+  // A centre that was learnt without these agents: each computes its own model from it and its own
+  // rows, and columns are the centre's.
+  std::shared_ptr<const Model> centre = {};
   std::optional<TdLog::Config> td = {};  // values of states from a log of transitions instead
 
   // Those that the command line and Python offer; lists of columns are not among them.

@@ -259,7 +259,10 @@ class Predictor {
  public:
   Predictor(const Model& model, const std::vector<std::string>& files,
             const std::vector<std::string>& beside, double level)
-      : rows_(model, level), e_(model.encoding), row_(e_.sources.size()) {
+      : rows_(model, level),
+        e_(model.encoding),
+        has_agents_(!model.agents.empty()),
+        row_(e_.sources.size()) {
     read(files, beside);
     // A site that is one agent wrote a model of that agent alone, whose rows no column names.
     if (agent_ == nullptr && model.agents.size() == 1)
@@ -272,6 +275,7 @@ class Predictor {
   Predictions run() {
     put_header();
     for (std::size_t r = 0; r < tables_.rows; ++r) {
+      if (r % 1024 == 0) stop_if_asked();
       const std::string name(agent_of(r));
       if (echo_) echo_->put_row(out_.csv, separator_);
       if (name_agents_) put_field(out_.csv, name, separator_), out_.csv += separator_;
@@ -303,7 +307,7 @@ class Predictor {
       const bool number = s.levels.empty() && s.dates == DateOrder::kNone;
       need(s.name, number ? needed.number : needed.text);
     }
-    std::string agent = e_.agent_column;
+    std::string agent = agent_column(has);
     if (agent.empty() && has("agent") && !has_source("agent")) agent = "agent";
     if (!agent.empty()) need(agent, needed.text);
     for (const std::string& name : e_.offsets()) need(name, needed.number);
@@ -326,14 +330,24 @@ class Predictor {
     for (const DataTable& part : tables_.parts) file_agents_.push_back(file_agent(part.path));
   }
 
+  // A centre alone has no agents: it needs no names of them.
+  template <class Has>
+  std::string agent_column(Has has) const {
+    return has_agents_ || has(e_.agent_column) ? e_.agent_column : std::string();
+  }
+
   // All columns that are missing, at once.
   void refuse_lacking(const std::string& path, const std::vector<std::string>& header) const {
     std::vector<std::string> lacking;
+    const auto look_in = [&](std::string_view name) {
+      return std::find(header.begin(), header.end(), name) != header.end();
+    };
     const auto look_for = [&](const std::string& name) {
-      if (std::find(header.begin(), header.end(), name) == header.end()) lacking.push_back(name);
+      if (!look_in(name)) lacking.push_back(name);
     };
     for (const Source& s : e_.sources) look_for(s.name);
-    if (!e_.agent_column.empty()) look_for(e_.agent_column);
+    const std::string agent = agent_column(look_in);
+    if (!agent.empty()) look_for(agent);
     for (const std::string& name : e_.offsets()) look_for(name);
     if (e_.leveled()) look_for(e_.level_column());
     if (lacking.size() < 2) return;  // the nearest name is the better hint
@@ -502,6 +516,7 @@ class Predictor {
 
   RowPredictor rows_;
   const Encoding& e_;
+  bool has_agents_;
   Predictions out_;
   Tables tables_;
   std::vector<const Column*> sources_;

@@ -47,14 +47,6 @@ Tables read_tests(const std::vector<std::string>& files, const Encoding& e) {
   return read_tables(files, {}, needed);
 }
 
-// The class of a text; numbers that are classes are the same however they are written.
-std::optional<std::size_t> class_of(const Encoding& e, const std::string& text, char decimal) {
-  const std::optional<double> number = parse_number(text, decimal);
-  for (std::size_t k = 0; k < e.classes.size(); ++k)
-    if (text == e.classes[k] || (number && number == parse_number(e.classes[k]))) return k;
-  return {};
-}
-
 }  // namespace
 
 // Of rank 0: the rows of known agents as numbers, those of others as they are.
@@ -184,7 +176,7 @@ class TestRows::Reader {
     const Column& c = *find(e_.target);
     if (c.codes[r] < 0) return false;
     const std::string& text = c.levels[static_cast<std::size_t>(c.codes[r])];
-    const auto found = class_of(e_, text, c.decimal);
+    const auto found = class_named(e_, text, c.decimal);
     if (!found) tables_.refuse(r, c.name, text, "is a class that the data lacks");
     row.truth = *found;
     return true;

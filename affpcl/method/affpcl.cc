@@ -14,6 +14,9 @@ const Params<AffPcl::Config>& AffPcl::params() {
        "moments on recorded channels without weights)"},
       {"central", &Config::central,
        "central decision: own b (CDL-1), estimated b (CDL-2), or the average of x^i"},
+      {"aggregate", &Config::aggregate,
+       "the mean that corrects: of directions by the central objective, or by each agent's own b "
+       "(eq:het-pcl-alg, for agents of one environment: ratio = \"none\")"},
       {"correction", &Config::correction,
        "where the importance correction acts; client is for studies only"},
       {"guard", &Config::guard,
@@ -25,14 +28,32 @@ const Params<AffPcl::Config>& AffPcl::params() {
   return kParams;
 }
 
+namespace {
+
+// Under another law than the agent's own, the others' b^j do not have the mean of b^0.
+void refuse_own_aggregate(const AffPcl::Config& config, const Values& values) {
+  if (config.aggregate != AffPcl::Aggregate::kOwn) return;
+  if (values.text("ratio") != "none")
+    throw BadInput(
+        "aggregate = \"own\" is for agents of one environment and needs ratio = \"none\": an "
+        "importance-corrected mean of the agents' own objectives is biased");
+  if (config.correction == AffPcl::Correction::kClient)
+    throw BadInput("aggregate = \"own\" needs correction = \"server\"");
+}
+
+}  // namespace
+
 MethodKind AffPcl::kind() {
   std::vector<Param> all = ratio_params();
   all.insert(all.end(), params().table().begin(), params().table().end());
   return {
       "affpcl",
       "personalised collaborative learning with affinity-based variance reduction (Algorithm 1)",
-      std::move(all),
-      [](const Values& v) { return std::make_unique<AffPcl>(params().read(v), make_ratio(v)); }};
+      std::move(all), [](const Values& v) {
+        const Config config = params().read(v);
+        refuse_own_aggregate(config, v);
+        return std::make_unique<AffPcl>(config, make_ratio(v));
+      }};
 }
 
 AffPcl::AffPcl(const Config& config, std::unique_ptr<Ratio> ratio)
@@ -72,13 +93,16 @@ void AffPcl::refuse_average(const Setup& setup) const {
 }
 
 // Algorithm 1 sends (s, g(x^c), g^b(theta^c), g^{c->i}) and gets three directions back. CDL-2 moves
-// x^c along the mean of g^{c->i}, so g(x^c) is not sent.
+// x^c along the mean of g^{c->i}, so g(x^c) is not sent; eq:het-pcl-alg needs nothing but g(x^c).
 Traffic AffPcl::traffic_of_algorithm1(const Setup& setup) const {
   Layout world, sample;
   setup.problem.declare(world, sample);
   const std::int64_t samples = std::int64_t{setup.period - 1} * setup.batch + setup.last;
   const int d = x_.rows, k = objective_.steps() ? objective_.theta().rows : 0,
-            directions = config_.central == Central::kEstimated ? 1 : 2;
+            directions = (config_.central == Central::kEstimated) ==
+                                 (config_.aggregate == Aggregate::kEstimated)
+                             ? 1
+                             : 2;
   return {samples * (sample.rows() + directions * d + k), 2 * d + k};
 }
 
@@ -107,6 +131,10 @@ void AffPcl::contribute(const Block& block, Message message) const {
   const In xc = block.centre[xc_], thetac = block.centre[objective_.theta()];
   const Out space = block.scratch().rows(x_.rows), gx = block.scratch().rows(x_.rows),
             gtheta = block.scratch().rows(objective_.theta().rows);
+  const bool own = config_.aggregate == Aggregate::kOwn;
+  const Out own_mean =
+      block.scratch().rows(own ? x_.rows : 0);  // of G(s, x^c) - b, for the average
+  fill(own_mean, 0);
   CentralPath::Walk path(path_, block, message);
   for (int k = 0; k < batch.steps; ++k) {
     path.begin(k);
@@ -116,14 +144,15 @@ void AffPcl::contribute(const Block& block, Message message) const {
       objective_.evaluate(block, {block.lanes(), s, b, path.x(), path.theta()}, g);
       move_centre(path, g);
       if (path.moved()) objective_.evaluate(block, {block.lanes(), s, b, xc, thetac}, g);
-      correction_.contribute(block, k, m, g.g, message);
+      if (own) add_scaled(own_mean, 1.0 / batch.samples(k), gx);
+      correction_.contribute(block, k, m, g.g, own ? gx : g.g, message);
       objective_.contribute(block, s, b, message);
     }
   }
   path.end();
   correction_.end(block, solution(block.agents, block.centre), message);
   guard_.contribute(block, message);
-  if (config_.central == Central::kAverage) contribute_average(block, message);
+  if (config_.central == Central::kAverage) contribute_average(block, own_mean, message);
 }
 
 // CDL and COE: one sample's central directions.
@@ -134,10 +163,14 @@ void AffPcl::move_centre(CentralPath::Walk& path, const CentralDirections& g) co
 }
 
 // The average of x^i moves by -alpha mean_i g^i(x^i): the corrections cancel in the mean, since
-// mean_i rho^i = 1.
-void AffPcl::contribute_average(const Block& block, Message message) const {
+// mean_i rho^i = 1. With the agents' own b^j in the mean, mean_i (b^0 - b^i)(s^i) remains.
+void AffPcl::contribute_average(const Block& block, In own_mean, Message message) const {
   const Out g = block.scratch().rows(x_.rows), moved = block.scratch().rows(x_.rows);
   direction(block, 0, block.agents[x_], g);
+  if (own_mean.rows > 0) {
+    add_scaled(g, 1, own_mean);
+    subtract(g, correction_.own(block, 0), g);
+  }
   fill(moved, 0);
   descend(moved, block.step_sizes(0), g);
   message.add(path_.sum_x(), moved);

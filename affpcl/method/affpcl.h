@@ -42,9 +42,13 @@ class AffPcl final : public Method {
   using Correction = ImportanceCorrection::Side;
   // CDL-1 (eq:alg-cdl-1: own b^j), CDL-2 (eq:alg-cdl-2: bhat^c), x^0 = mean of x^i.
   enum class Central { kOwn, kEstimated, kAverage };
+  // The mean that corrects holds g^{c->j} (eq:ker-het-pcl-alg), or G(s^j, x^c) - b^j(s^j) with each
+  // agent's own b^j (eq:het-pcl-alg, for agents of one environment: rho = 1).
+  enum class Aggregate { kEstimated, kOwn };
   struct Config {
     Objective objective = Objective::kAuto;
     Central central = Central::kOwn;
+    Aggregate aggregate = Aggregate::kEstimated;
     Correction correction = Correction::kServer;
     Guard::Mode guard = Guard::Mode::kNone;
   };
@@ -79,7 +83,7 @@ class AffPcl final : public Method {
   Traffic traffic_of_algorithm1(const Setup& setup) const;
   void refuse_average(const Setup& setup) const;
   void move_centre(CentralPath::Walk& path, const CentralDirections& g) const;
-  void contribute_average(const Block& block, Message message) const;
+  void contribute_average(const Block& block, In own_mean, Message message) const;
 
   Config config_;
   CentralObjective objective_;
@@ -96,6 +100,11 @@ class AffPcl final : public Method {
 template <>
 struct EnumNames<AffPcl::Central> {
   static constexpr std::string_view all[] = {"own", "estimated", "average"};
+};
+
+template <>
+struct EnumNames<AffPcl::Aggregate> {
+  static constexpr std::string_view all[] = {"estimated", "own"};
 };
 
 }  // namespace affpcl

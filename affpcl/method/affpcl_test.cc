@@ -1,5 +1,6 @@
 #include "affpcl/method/affpcl.h"
 
+#include "affpcl/base/error.h"
 #include "affpcl/method/harness_test.h"
 
 namespace affpcl::identities {
@@ -24,6 +25,23 @@ TEST(IdentityAffPcl, TheCentralModelIsFedAvg) {
 TEST(IdentityAffPcl, RatiosMatterWhereEnvironmentsDiffer) {
   expect_different({"affpcl"}, {"affpcl", {{"ratio", "none"}}});
   expect_different({"affpcl"}, {"independent"});
+}
+
+// eq:het-pcl-alg has no ratio, so it asks for ratio = "none"; its mean is that of the agents' own
+// directions, which is also what moves x^c, and what its variant sends is less by one direction.
+TEST(IdentityAffPcl, OwnObjectivesInTheMean) {
+  expect_different({"affpcl", {{"ratio", "none"}}},
+                   {"affpcl", {{"ratio", "none"}, {"aggregate", "own"}}});
+  EXPECT_THROW(make({"affpcl", {{"aggregate", "own"}}}), BadInput);
+  EXPECT_THROW(
+      make({"affpcl", {{"ratio", "none"}, {"aggregate", "own"}, {"correction", "client"}}}),
+      BadInput);
+  const Gaussian problem({.agents = 1, .dim = 4, .delta_env = 0}, 3, 0);
+  const std::map<std::string, Value> printed = {
+      {"ratio", "none"}, {"aggregate", "own"}, {"objective", "known"}, {"central", "average"}};
+  const std::vector<double> x = solutions(problem, {"affpcl", printed}),
+                            y = solutions(problem, {"independent"});
+  for (std::size_t r = 0; r < x.size(); ++r) EXPECT_NEAR(x[r], y[r], 1e-12);
 }
 
 }  // namespace

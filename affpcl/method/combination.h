@@ -12,14 +12,17 @@
 // 1 - N / |delta|^2 is the share of bias. With c = -<e, h> / <h, h>, from differences of successive
 // rounds and so free of means,
 //
-//     w = c min(1, k N / |delta|^2),    k = 2 - 4 / (degrees of freedom), in [1, 1.5].
+//     w = c (1 - v / c^2) min(1, k N / |delta|^2),    k = 2 - 4 / (degrees of freedom), in
+//     [1, 1.5].
 //
-// This is James and Stein's estimator of the bias of x, shrunk to 0. Nothing travels. While y is
+// v is the squared standard error of c: noise that says nothing about c is not weighed. The last
+// factor is James and Stein's estimator of the bias of x, shrunk to 0. Nothing travels. While y is
 // still far away a bias matters by its direction: <delta, g(y)> says without bias whether delta
-// leads uphill, and w goes to 0 where its mean is positive beyond chance. c is 0 where <e, h> is
-// the work of single rounds. Averaged
-// iterates hide less noise: there the mean of h is tested too. Rows that are drawn again and again
-// make the mean of h differ from 0 by chance; as much is not counted as bias.
+// leads uphill, and w falls to 0 where its mean is positive beyond chance.
+//
+// Averaged iterates hide less noise, and an average is not the last iterate: there the mean of
+// delta is tested against the energy that noise brings to that mean. Rows that are drawn again and
+// again make the mean of h differ from 0 by chance; as much is not counted as bias.
 // docs/explain/guard.md has the theorem, docs/decisions/010 what it was compared with.
 #pragma once
 
@@ -48,8 +51,9 @@ class Combination {
     friend class Combination;
     const Combination& c_;
     const Block& block_;
-    Out g_, before_;                // before_: delta as the round found it
-    Out own_, correction_, alpha_;  // sums of -alpha g(y), -alpha h and alpha
+    Out g_, before_, alpha_;  // before_: delta as the round found it; alpha_: the sum of alpha
+    In h_;                    // of a round of one step
+    Out own_, correction_;    // of more steps: sums of -alpha g(y) and -alpha h
   };
 
   In solution(Agents agents) const { return agents[z_]; }
@@ -61,30 +65,38 @@ class Combination {
  private:
   enum Row {
     kCount,
+    kEE,  // means of |e|^2, <e, h> and |h|^2, and of products of the last two
     kEH,
-    kEH2,  // mean of squares of what kEH is the mean of
     kHH,
-    kUphill,  // mean of <delta, g(y)>, and of its square
+    kEH2,
+    kEHHH,
+    kHH2,
+    kUphill,  // means of <delta, g(y)> and of its square
     kUphill2,
-    kNoise,
+    kOwnNoise,  // N_y, which bounds |z - y|^2
+    kNoise,     // N, and its mean
     kNoiseMean,
-    kSquare,
+    kSquare,  // |delta|^2, and its mean
     kSquareMean,
     kLost,
     kShare,
     kRows
   };
-  struct Sums;  // of one round, lane by lane
+  enum AverageRow { kCross, kNoiseOfAverage, kAverageRows };  // of the mean of delta
+  struct Sums;                                                // of one round, lane by lane
   void take_in(const Walk& walk, In x, Sums& sums) const;
   void weigh(Agents agents, In alpha, const Sums& sums) const;
+  double bias_of_average(Agents agents, int lane, double before, double noise_before,
+                         const Sums& sums) const;
 
   bool on_;
   bool averaged_ = false;           // the average of z is what counts
   const Recorded* rows_ = nullptr;  // recorded samples
   Field y_, z_;                     // agent
   Field e_, h_;                     // agent: g(y) and h of the round before
-  Field hbar_;                      // agent: mean of h
-  Field numbers_;                   // agent: the rows above
+  Field hbar_;                      // agent: mean of h, where rows are drawn again
+  Field average_;                   // agent: mean of delta, where averages are scored
+  Field numbers_, of_average_;      // agent: the rows above
 };
 
 }  // namespace affpcl

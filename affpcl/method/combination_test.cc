@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,26 @@ TEST(Combination, TakesWhatCancelsItsNoise) {
   for (int t = 0; t < 400; ++t) b.step(sample(t), cancels(sample(t)));
   EXPECT_GT(b.share(), 0.97);
   for (double z : b.z()) EXPECT_NEAR(z, 0.25, 0.02);
+}
+
+// What h does not leave of the noise is known from few rounds.
+TEST(Combination, TakesWhatCancelsInTwentyRounds) {
+  Bench b;
+  for (int t = 0; t < 20; ++t) b.step(sample(t), cancels(sample(t)));
+  EXPECT_GT(b.share(), 0.9);
+}
+
+// The distance to y is bounded by the noise of y's own directions, before a bias is seen, too.
+TEST(Combination, StaysInItsBall) {
+  Bench b;
+  double farthest = 0;
+  for (int t = 0; t < 400; ++t) {
+    std::array<double, 4> h = cancels(sample(t));
+    for (double& x : h) x += t < 200 ? 0 : 3;
+    farthest = std::max(farthest, b.step(sample(t), h));
+  }
+  // A step of y has |e|^2 = 3/4 and rho = .81: N_y = .01 * .75 / .19.
+  EXPECT_LT(farthest, 4 * 0.01 * 0.75 / 0.19 * 1.5);
 }
 
 TEST(Combination, DropsNoiseInAnyUnits) {

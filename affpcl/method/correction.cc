@@ -34,7 +34,7 @@ Out ImportanceCorrection::begin(const Block& block, int k, Out space) const {
   return space;
 }
 
-void ImportanceCorrection::contribute(const Block& block, int k, int m, Out g,
+void ImportanceCorrection::contribute(const Block& block, int k, int m, Out g, Out sent,
                                       Message message) const {
   const In s = block.batch.s(k, m);
   const Out gc = step(block, k);
@@ -44,8 +44,8 @@ void ImportanceCorrection::contribute(const Block& block, int k, int m, Out g,
     if (g.p != gc.p) add_scaled(gc, 1.0 / samples, g);
     if (each_.rows > 0) copy(g, sample(block, k, m));
     if (share != 1)
-      for (int i = 0; i < g.rows * kLanes; ++i) g.p[i] *= share;
-    return ratio_->contribute(block, s, g, k + m == 0, message);
+      for (int i = 0; i < g.rows * kLanes; ++i) sent.p[i] *= share;
+    return ratio_->contribute(block, s, sent, k + m == 0, message);
   }
   const Out rho = block.scratch().rows(1);
   ratio_->own(block, s, rho);

@@ -33,9 +33,9 @@ class ImportanceCorrection {
   // Begins local step k; returns where g^{c->j} of its samples is to be written: `space` (d rows),
   // or straight to its place.
   Out begin(const Block& block, int k, Out space) const;
-  // Takes g^{c->j} of sample m of step k into the round's sum and into the agent's own g^{c->i}. g
-  // is scaled on the way.
-  void contribute(const Block& block, int k, int m, Out g, Message message) const;
+  // Takes g^{c->j} of sample m of step k into the agent's own g^{c->i}, and `sent`, which is g or
+  // what stands for it in the mean, into the round's sum. It is scaled on the way.
+  void contribute(const Block& block, int k, int m, Out g, Out sent, Message message) const;
   // All samples are in; x are the iterates that drew them.
   void end(const Block& block, In x, Message message) const;
   void centre(const Round& round, Mean mean, Centre centre) const;

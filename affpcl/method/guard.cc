@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "affpcl/method/guard_rows.h"
+
 namespace affpcl {
 namespace {
 
@@ -27,24 +29,21 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   sum_ = sum.add("guard", 2);
 }
 
-void Guard::evidence(Agents agents, double* square, double* variance) const {
-  const Out hbar = agents[hbar_], m = agents[means_];
-  std::fill_n(square, hbar.lanes, 0.0);
-  const double *hh = m.row(kHH), *steps = m.row(kSteps);
-  for (int r = 0; r < hbar.rows; ++r)
-    for (int l = 0; l < hbar.lanes; ++l) square[l] += hbar.row(r)[l] * hbar.row(r)[l];
-  for (int l = 0; l < hbar.lanes; ++l) {
-    const double q = squared_shares(std::max(steps[l], 2.0)),
-                 of_mean = std::max(0.0, hh[l] - square[l]) * q / (1 - q);
-    variance[l] = steps[l] < 2 ? 0 : of_mean;
-    square[l] = steps[l] < 2 ? 0 : square[l];
+void Guard::evidence(Agents agents, double* variance) const {
+  const Out m = agents[means_];
+  const double *hh = m.row(kHH), *square = m.row(kSquare), *steps = m.row(kSteps);
+  for (int l = 0; l < m.lanes; ++l) {
+    const double q = squared_shares(std::max(steps[l], 2.0));
+    variance[l] = steps[l] < 2 ? 0 : std::max(0.0, hh[l] - square[l]) * q / (1 - q);
   }
 }
 
 void Guard::contribute(const Block& block, Message message) const {
   if (!debias_) return;
   const Out numbers = block.scratch().rows(2);
-  evidence(block.agents, numbers.row(0), numbers.row(1));
+  const double *square = block.agents[means_].row(kSquare), *steps = block.agents[means_].row(kSteps);
+  evidence(block.agents, numbers.row(1));
+  for (int l = 0; l < numbers.lanes; ++l) numbers.row(0)[l] = steps[l] < 2 ? 0 : square[l];
   message.add(sum_, numbers);
 }
 
@@ -63,10 +62,10 @@ void Guard::apply(const Block& block, In g, Out h) const {
   const Out hbar = agents[hbar_], m = agents[means_];
   double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias),
          *t = m.row(kSteps);
-  double square[kLanes], variance[kLanes];
   std::fill_n(s, lanes, 0.0);
   if (debias_) {
-    evidence(agents, square, variance);
+    double variance[kLanes];
+    evidence(agents, variance);
     const double B2 = block.centre[pool_].p[0];
     if (B2 > 0)
       for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
@@ -74,24 +73,16 @@ void Guard::apply(const Block& block, In g, Out h) const {
   for (int l = 0; l < lanes; ++l)  // as if one step more had said c = 1
     c[l] = hh[l] > 0 ? std::clamp((hh[l] - t[l] * gh[l]) / ((t[l] + 1) * hh[l]), 0.0, 1.0) : 1;
 
-  double now_gh[kLanes] = {}, now_hh[kLanes] = {}, share[kLanes];
+  GuardSums now;
+  alignas(64) double share[kLanes];
   for (int l = 0; l < lanes; ++l) share[l] = newest_share(t[l] + 1);
-  for (int r = 0; r < h.rows; ++r) {
-    double *H = h.row(r), *mean = hbar.row(r);
-    const double* G = g.row(r);
-    for (int l = 0; l < lanes; ++l) {
-      const double x = H[l];
-      now_gh[l] += G[l] * x;
-      now_hh[l] += x * x;
-      H[l] = c[l] * (x - s[l] * mean[l]);
-      mean[l] += share[l] * (x - mean[l]);
-    }
-  }
+  guard_rows(g, h, hbar, c, s, share, now);
   for (int l = 0; l < lanes; ++l) {
-    gh[l] += share[l] * (now_gh[l] - gh[l]);
-    hh[l] += share[l] * (now_hh[l] - hh[l]);
+    gh[l] += share[l] * (now.gh[l] - gh[l]);
+    hh[l] += share[l] * (now.hh[l] - hh[l]);
     t[l] += 1;
   }
+  std::copy_n(now.square, lanes, m.row(kSquare));
 }
 
 std::vector<Tally> Guard::tallies() const {

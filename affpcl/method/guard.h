@@ -41,16 +41,17 @@ class Guard {
   static void conclude(std::span<const double> tallies, std::span<double> columns);
 
  private:
-  enum Row { kGH, kHH, kWeight, kDebias, kSteps, kRows };  // kSteps: that the agent has taken
+  // kSquare: |hbar|^2; kSteps: that the agent has taken.
+  enum Row { kGH, kHH, kSquare, kWeight, kDebias, kSteps, kRows };
   bool on() const { return mode_ != Mode::kNone; }
-  // |hbar|^2 and the variance of hbar, lane by lane.
-  void evidence(Agents agents, double* square, double* variance) const;
+  // The variance of hbar, lane by lane.
+  void evidence(Agents agents, double* variance) const;
 
   Mode mode_;
   // Mode full. Not on rows that are drawn again: there the mean of h is not 0 by chance.
   bool debias_ = false;
   Field hbar_;   // agent: the mean of h
-  Field means_;  // agent: the means of <g, h> and <h, h>; c and s as they were last
+  Field means_;  // agent: the means of <g, h> and <h, h>, |hbar|^2; c and s as they were last
   Field pool_;   // centre: B^2
   Field sum_;    // sum: |hbar|^2, v
 };

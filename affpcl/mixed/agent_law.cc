@@ -110,6 +110,8 @@ const Vector& LawGrid::odds() {
 
 AgentLaw AgentLaw::plain() { return {noise_prior(0), Vector(Grid::kNoises)}; }
 
+bool AgentLaw::is_plain() const { return usual[Grid::kReach] == 1; }
+
 double AgentLaw::mean_noise() const {
   return dot(usual, Grid::noises()) + dot(outlying, Grid::noises());
 }
@@ -199,33 +201,64 @@ AgentGrid::Weights AgentGrid::weights(const AgentLaw& law) const {
   return out;
 }
 
+namespace {
+
+// Each agent's E 1/f and E 1/t under the law; `grids` are AgentGrid::summarise by agent.
+LearntLaw under(const AgentLaw& law, const Matrix& grids) {
+  LearntLaw learnt{law, Vector(grids.rows()), Vector(grids.rows())};
+  Vector inverse = Grid::noises();
+  for (double& f : inverse) f = 1 / f;
+  for (std::size_t i = 0; i < grids.rows(); ++i) {
+    const MatrixView grid(grids.row(i).data(), 3, Grid::kNoises);
+    double all = 0, noise = 0;
+    for (std::size_t k = 0; k < Grid::kNoises; ++k) {
+      const double weight = law.usual[k] * grid(0, k) + law.outlying[k] * grid(1, k);
+      all += weight;
+      noise += weight * inverse[k];
+    }
+    learnt.noise[i] = all / noise;
+    learnt.wide[i] = all / (dot(law.usual, grid.row(0)) + dot(law.outlying, grid.row(2)));
+  }
+  return learnt;
+}
+
+}  // namespace
+
 LearntLaw learn_law(const Moments& m, const Decomposition& model, Team& team) {
   const MatrixView D = as_matrix(model.variances.D, m.d);
   const Matrix root = root_of(D, is_diagonal(D));
-  constexpr std::size_t kWidth = 3 * Grid::kNoises;
-  Matrix grids(m.held(), kWidth);
+  Matrix grids(m.held(), 3 * Grid::kNoises);
   AgentSum sum_over("noise of the agents", kLaws, m.n, team);
   const double* const evidence = sum_over([&](std::size_t i, double* out) {
     const AgentGrid grid(Spectrum(m, root, model.centre, i), model.variances.s2);
     grid.summarise(grids.row(m.at(i)));
     add_evidence({grids.row(m.at(i)).data(), 3, Grid::kNoises}, grid.log_top(), out);
   });
-  LearntLaw learnt{mean_law({evidence, kLaws}), Vector(m.held()), Vector(m.held())};
-  Vector inverse = Grid::noises();
-  for (double& f : inverse) f = 1 / f;
+  return under(mean_law({evidence, kLaws}), grids);
+}
+
+LearntLaw agents_under(const AgentLaw& law, const Moments& m, const Decomposition& model,
+                       Team& team) {
+  const MatrixView D = as_matrix(model.variances.D, m.d);
+  const Matrix root = root_of(D, is_diagonal(D));
+  Matrix grids(m.held(), 3 * Grid::kNoises);
+  team.each(own_agents(m.n, team), [&](std::int64_t at, int) {
+    const auto i = static_cast<std::size_t>(at);
+    AgentGrid(Spectrum(m, root, model.centre, i), model.variances.s2).summarise(grids.row(m.at(i)));
+  });
+  return under(law, grids);
+}
+
+Moments divided(const Moments& m, const LearntLaw& by) {
+  Moments out = m;
   for (std::size_t i = 0; i < m.held(); ++i) {
-    const MatrixView grid(grids.row(i).data(), 3, Grid::kNoises);
-    double all = 0, noise = 0;
-    for (std::size_t k = 0; k < Grid::kNoises; ++k) {
-      const double weight = learnt.law.usual[k] * grid(0, k) + learnt.law.outlying[k] * grid(1, k);
-      all += weight;
-      noise += weight * inverse[k];
-    }
-    learnt.noise[i] = all / noise;
-    learnt.wide[i] =
-        all / (dot(learnt.law.usual, grid.row(0)) + dot(learnt.law.outlying, grid.row(2)));
+    const double f = by.noise[i];
+    for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= f;
+    for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= f;
+    out.yy[i] /= f;
+    out.wide[i] = by.wide[i];
   }
-  return learnt;
+  return out;
 }
 
 }  // namespace affpcl

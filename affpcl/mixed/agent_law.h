@@ -33,6 +33,7 @@ struct LawGrid {
 struct AgentLaw {
   Vector usual, outlying;  // [kNoises]: with t = 1; with any larger t
   static AgentLaw plain();  // f = t = 1
+  bool is_plain() const;
   double mean_noise() const;
 };
 
@@ -75,5 +76,10 @@ struct LearntLaw {
   std::vector<double> noise, wide;  // by agent held
 };
 LearntLaw learn_law(const Moments& moments, const Decomposition& model, Team& team);
+// The same for agents whose law is known.
+LearntLaw agents_under(const AgentLaw& law, const Moments& moments, const Decomposition& model,
+                       Team& team);
+// Moments divided by the agents' noise, with t beside them.
+Moments divided(const Moments& moments, const LearntLaw& by);
 
 }  // namespace affpcl

@@ -238,12 +238,11 @@ void GlmmEvidence::Impl::leverages(MatrixView x, Space& s) const {
   const auto spread = [&](std::size_t a, std::size_t from) {
     return MatrixSpan(s.spread.data() + (a * q + from) * count, q - from, count);
   };
-  const double* ends = s.ends.data();
-  for (std::size_t a = 0; a < m; ++a) {
+  for (std::size_t a = 0, end = 0; a < m; ++a) {
     const std::size_t width = q - zeros(a);
-    const double* const B = bound && diagonal ? ends : s.B.data() + a * c * q;
+    const double* const B = bound && diagonal ? s.ends.data() + end : s.B.data() + a * c * q;
     multiply(transposed({B, c, width}), z, spread(a, zeros(a)));
-    ends += c * width;
+    end += c * width;
   }
   for (std::size_t a = 0, at = 0; a < m; ++a)
     for (std::size_t b = 0; b <= a; ++b, ++at)

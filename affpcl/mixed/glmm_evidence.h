@@ -103,4 +103,9 @@ struct GaussHermite {
   Vector nodes, weights;
 };
 
+// The mean of a row's target, or the probabilities of its classes, over normal channels
+// (Likelihood::basis) with these variances.
+Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
+                     std::span<const double> channels, std::span<const double> variances);
+
 }  // namespace affpcl

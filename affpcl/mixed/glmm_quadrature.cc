@@ -1,9 +1,33 @@
-// Adaptive Gauss-Hermite quadrature of an agent with one random effect.
+// Gauss-Hermite quadrature: adaptive for an agent with one random effect, and of predictions.
 #include <numbers>
 
 #include "affpcl/mixed/glmm_evidence-inl.h"
 
 namespace affpcl {
+namespace {
+
+constexpr int kPredictionPoints = 15;
+
+// Channels are taken as independent, with variances that give the logits, which sum to 0, theirs.
+// Points of a rule of third degree (Stroud 1971): two for each class.
+Vector expected_probabilities(const Likelihood& likelihood, std::span<const double> logits,
+                              std::span<const double> variances) {
+  const auto n = static_cast<double>(logits.size());
+  const double mean = sum(variances) / (n - 1);
+  Vector p(logits.size()), at(logits.size());
+  for (std::size_t k = 0; k < logits.size(); ++k) {
+    const double variance = std::max(0.0, (variances[k] - mean / n) / (1 - 2 / n));
+    for (double side : {-1.0, 1.0}) {
+      Vector moved(logits.begin(), logits.end());
+      moved[k] += side * std::sqrt(n * variance);
+      likelihood.mean({}, multiply(transposed(likelihood.basis()), moved).data(), at.data());
+      for (std::size_t c = 0; c < p.size(); ++c) p[c] += at[c] / (2 * n);
+    }
+  }
+  return p;
+}
+
+}  // namespace
 
 GaussHermite::GaussHermite(int points) : nodes(static_cast<std::size_t>(points)), weights(nodes) {
   // Golub and Welsch (1969).
@@ -14,6 +38,25 @@ GaussHermite::GaussHermite(int points) : nodes(static_cast<std::size_t>(points))
   nodes = eigen.values;
   for (std::size_t k = 0; k < nodes.size(); ++k)
     weights[k] = std::sqrt(std::numbers::pi) * eigen.vectors(k, 0) * eigen.vectors(k, 0);
+}
+
+Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
+                     std::span<const double> channels, std::span<const double> variances) {
+  if (channels.size() > 1) return expected_probabilities(likelihood, channels, variances);
+  static const GaussHermite kRule(kPredictionPoints);
+  Vector mean(likelihood.outputs()), at(mean.size());
+  if (!(variances[0] > 0)) {
+    likelihood.mean(psi, channels.data(), mean.data());
+    return mean;
+  }
+  const double width = std::sqrt(2 * variances[0]);
+  for (std::size_t k = 0; k < kRule.nodes.size(); ++k) {
+    const double eta = channels[0] + width * kRule.nodes[k];
+    likelihood.mean(psi, &eta, at.data());
+    for (std::size_t j = 0; j < mean.size(); ++j)
+      mean[j] += kRule.weights[k] / std::sqrt(std::numbers::pi) * at[j];
+  }
+  return mean;
 }
 
 // One random effect: log of the integral of exp(l - v^2 / 2) / sqrt(2 pi), l without constant, by

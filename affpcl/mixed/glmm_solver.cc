@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/penalised.h"
 #include "affpcl/table/agent_sum.h"
 
@@ -14,7 +14,6 @@ namespace affpcl {
 namespace {
 
 constexpr int kPoints = 25;              // of quadrature, where there is one random effect
-constexpr int kPredictionPoints = 15;
 // The search for the bound of a large model ends early: its last digits say nothing of the evidence.
 constexpr std::size_t kLarge = 60;        // coefficients
 constexpr double kTolerance = 1e-2, kEnough = 1e-3;
@@ -26,23 +25,6 @@ Likelihood likelihood_of(const Frame& frame) {
   return {frame.encoding.family, frame.encoding.classes.size()};
 }
 
-GlmmRows rows_of(const Frame& frame, int without, Team& team) {
-  const Leaves own = own_agents(frame.agents.size(), team);
-  const auto column = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
-  GlmmRows rows;
-  rows.agents = frame.agents.size(), rows.first = static_cast<std::size_t>(own.first);
-  rows.d = frame.d, rows.stride = frame.rows, rows.X = frame.X.data();
-  rows.y = frame.Y.data();
-  rows.weight = column(frame.row_weight), rows.trials = column(frame.trials);
-  rows.offset = column(frame.offset);
-  for (std::int64_t at = own.first; at < own.last; ++at) {
-    const auto i = static_cast<std::size_t>(at);
-    const auto [before, after] = frame.training(i, without);
-    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
-  }
-  return rows;
-}
-
 // What one fold learnt, for all agents.
 struct Everything {
   GlmmRows rows;
@@ -50,6 +32,7 @@ struct Everything {
   GlmmLearnt learnt;
   Penalised pooled;
   double laplace_error = 0;  // where it is far off
+  bool bound = false;        // random effects by the variational bound
   std::span<const double> psi() const { return learnt.best.point.psi; }
 };
 
@@ -65,9 +48,29 @@ class GlmmScorer final : public RowScorer {
     for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
   }
 
+  // On the line between the two, where losses are convex: the distance of the two models is not
+  // part of the variance, as it is in a combination.
+  RowLoss halfway(std::size_t, std::size_t row, const double* predictions,
+                  const ByKind<double>& weights) const override {
+    Channels at = combined(predictions, weights);
+    for (std::size_t c = 0; c < channels(); ++c) {
+      at.eta[c] = (at.eta[c] + predictions[width() + c]) / 2;
+      at.variances[c] = (at.variances[c] + predictions[width() + channels() + c]) / 2;
+    }
+    return loss(row, expected_mean(likelihood_, psi_, at.eta, at.variances));
+  }
+
   std::vector<double> probabilities(const double* predictions,
                                     const ByKind<double>& weights) const override {
     return mean(predictions, weights);
+  }
+
+  double predicted(std::size_t, std::size_t row, const double* predictions,
+                   const ByKind<double>& weights) const override {
+    const double response = mean(predictions, weights)[0];
+    if (!frame_.encoding.numeric()) return response;
+    const double offset = frame_.subtracted.empty() ? 0 : frame_.subtracted[row];
+    return frame_.y_mean[0] + frame_.y_sd[0] * response + offset;
   }
 
   double distance(std::size_t, const double* predictions,
@@ -85,16 +88,23 @@ class GlmmScorer final : public RowScorer {
            w[2] * predictions[2 * width() + a];
   }
 
-  Vector mean(const double* predictions, const ByKind<double>& w) const {
+  struct Channels {
+    Vector eta, variances;
+  };
+  Channels combined(const double* predictions, const ByKind<double>& w) const {
     const std::size_t n = channels();
-    Vector eta(n), variances(n);
+    Channels of{Vector(n), Vector(n)};
     for (std::size_t c = 0; c < n; ++c) {  // as folds.h combines covariances
-      eta[c] = combination(predictions, w, c);
-      variances[c] = combination(predictions, w, n + c);
+      of.eta[c] = combination(predictions, w, c);
+      of.variances[c] = combination(predictions, w, n + c);
       for (std::size_t k = 0; k < w.size(); ++k)
-        variances[c] += w[k] * std::pow(predictions[k * width() + c] - eta[c], 2);
+        of.variances[c] += w[k] * std::pow(predictions[k * width() + c] - of.eta[c], 2);
     }
-    return expected_mean(likelihood_, psi_, eta, variances);
+    return of;
+  }
+  Vector mean(const double* predictions, const ByKind<double>& w) const {
+    const Channels of = combined(predictions, w);
+    return expected_mean(likelihood_, psi_, of.eta, of.variances);
   }
 
   RowLoss loss(std::size_t row, const Vector& mean) const {
@@ -221,7 +231,8 @@ class GlmmAgent final : public AgentFit {
 
 class GlmmFit final : public FoldFit {
  public:
-  GlmmFit(const Frame& frame, Everything all) : frame_(frame), all_(std::move(all)) {}
+  GlmmFit(const Frame& frame, Everything all, const Model* centre)
+      : frame_(frame), all_(std::move(all)), centre_(centre) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
     return std::make_unique<GlmmAgent>(frame_, all_, agent);
@@ -231,6 +242,7 @@ class GlmmFit final : public FoldFit {
   }
 
   void describe(Model& model, Team& team) const override {
+    if (centre_ != nullptr) return take_centre(*centre_, model);
     const Glmm& best = all_.learnt.best;
     const std::size_t d = frame_.d, p = best.point.centre.size();
     const std::vector<std::size_t>& random = all_.learnt.random;
@@ -256,6 +268,8 @@ class GlmmFit final : public FoldFit {
       model.channels.push_back(std::move(channel));
     }
     model.psi = best.point.psi;
+    model.forms = {joint_form()};
+    model.variational = all_.bound;
     // Numbers were standardised: N log sd less, and the noise in units of the target.
     model.log_likelihood = best.log_likelihood;
     if (frame_.encoding.numeric()) {
@@ -271,6 +285,7 @@ class GlmmFit final : public FoldFit {
   }
 
   std::vector<std::string> notes() const override {
+    if (centre_ != nullptr) return {};
     const Glmm& best = all_.learnt.best;
     std::vector<std::string> notes;
     const bool same = std::all_of(best.D.all().begin(), best.D.all().end(),
@@ -296,52 +311,52 @@ class GlmmFit final : public FoldFit {
   }
 
  private:
+  // All linear predictors at once, with covariances of all their coefficients, in units of the target.
+  CentreForm joint_form() const {
+    const Glmm& best = all_.learnt.best;
+    const std::size_t d = frame_.d, m = all_.learnt.predictors, p = m * d;
+    const std::vector<std::size_t>& random = all_.learnt.random;
+    const std::size_t c = random.size(), q = m * c;
+    const double sd = frame_.y_sd[0], unit = sd * sd;
+    CentreForm form;
+    form.covariance = best.covariance;
+    form.x = best.point.centre;
+    form.cov = best.centre_cov.all();
+    for (double& v : form.x) v *= sd;
+    form.x[0] += frame_.y_mean[0];
+    for (double& v : form.cov) v *= unit;
+    form.D.assign(p * p, 0.0), form.D_cov.assign(p * p, 0.0);
+    const auto at = [&](std::size_t j) { return j / c * d + random[j % c]; };
+    for (std::size_t j = 0; j < q; ++j)
+      for (std::size_t k = 0; k < q; ++k) {
+        form.D[at(j) * p + at(k)] = unit * best.D(j, k);
+        form.D_cov[at(j) * p + at(k)] = unit * unit * best.spread_cov(j, k);
+      }
+    return form;
+  }
+
   const Frame& frame_;
   Everything all_;
+  const Model* centre_;
 };
 
 }  // namespace
 
-namespace {
-
-// Channels are taken as independent, with variances that give the logits, which sum to 0, theirs.
-// Points of a rule of third degree (Stroud 1971): two for each class.
-Vector expected_probabilities(const Likelihood& likelihood, std::span<const double> logits,
-                              std::span<const double> variances) {
-  const auto n = static_cast<double>(logits.size());
-  const double mean = sum(variances) / (n - 1);
-  Vector p(logits.size()), at(logits.size());
-  for (std::size_t k = 0; k < logits.size(); ++k) {
-    const double variance = std::max(0.0, (variances[k] - mean / n) / (1 - 2 / n));
-    for (double side : {-1.0, 1.0}) {
-      Vector moved(logits.begin(), logits.end());
-      moved[k] += side * std::sqrt(n * variance);
-      likelihood.mean({}, multiply(transposed(likelihood.basis()), moved).data(), at.data());
-      for (std::size_t c = 0; c < p.size(); ++c) p[c] += at[c] / (2 * n);
-    }
+GlmmRows glmm_rows(const Frame& frame, int without, Team& team) {
+  const Leaves own = own_agents(frame.agents.size(), team);
+  const auto column = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
+  GlmmRows rows;
+  rows.agents = frame.agents.size(), rows.first = static_cast<std::size_t>(own.first);
+  rows.d = frame.d, rows.stride = frame.rows, rows.X = frame.X.data();
+  rows.y = frame.Y.data();
+  rows.weight = column(frame.row_weight), rows.trials = column(frame.trials);
+  rows.offset = column(frame.offset);
+  for (std::int64_t at = own.first; at < own.last; ++at) {
+    const auto i = static_cast<std::size_t>(at);
+    const auto [before, after] = frame.training(i, without);
+    rows.runs.push_back({{{before.from, before.to}, {after.from, after.to}}});
   }
-  return p;
-}
-
-}  // namespace
-
-Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> channels, std::span<const double> variances) {
-  if (channels.size() > 1) return expected_probabilities(likelihood, channels, variances);
-  static const GaussHermite kRule(kPredictionPoints);
-  Vector mean(likelihood.outputs()), at(mean.size());
-  if (!(variances[0] > 0)) {
-    likelihood.mean(psi, channels.data(), mean.data());
-    return mean;
-  }
-  const double width = std::sqrt(2 * variances[0]);
-  for (std::size_t k = 0; k < kRule.nodes.size(); ++k) {
-    const double eta = channels[0] + width * kRule.nodes[k];
-    likelihood.mean(psi, &eta, at.data());
-    for (std::size_t j = 0; j < mean.size(); ++j)
-      mean[j] += kRule.weights[k] / std::sqrt(std::numbers::pi) * at[j];
-  }
-  return mean;
+  return rows;
 }
 
 namespace {
@@ -363,7 +378,14 @@ double laplace_error(const Everything& all, GlmmEvidence::Options options, Team&
 }  // namespace
 
 std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team& team) {
-  Everything all{rows_of(frame, without, team), likelihood_of(frame), {}, {}, 0};
+  Everything all{glmm_rows(frame, without, team), likelihood_of(frame), {}, {}, 0, false};
+  if (options_.centre != nullptr) {
+    all.learnt = joined_glmm(*options_.centre, frame.y_mean[0], frame.y_sd[0], all.rows,
+                             all.likelihood, team);
+    all.pooled.x = all.learnt.best.point.centre;
+    all.pooled.inverse = all.learnt.best.D;
+    return std::make_unique<GlmmFit>(frame, std::move(all), options_.centre);
+  }
   GlmmOptions o;
   choose_forms(options_.covariance, o);
   for (std::size_t j = 0; j < frame.d; ++j)
@@ -395,8 +417,9 @@ std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team
     found_ = all.learnt.best;
     bound_ = o.evidence.bound;
   }
+  all.bound = o.evidence.bound;
   all.pooled = fit_pooled(all.rows, all.likelihood, all.psi(), team);
-  return std::make_unique<GlmmFit>(frame, std::move(all));
+  return std::make_unique<GlmmFit>(frame, std::move(all), nullptr);
 }
 
 }  // namespace affpcl

@@ -14,6 +14,7 @@ struct GlmmSolverOptions {
   Approximation approximation = Approximation::kAuto;
   double fold_tolerance = 1e-3;  // of the folds, which start from all rows
   CovarianceChoice covariance = CovarianceChoice::kAverage;  // that is, the smallest BIC
+  const Model* centre = nullptr;  // learnt without the agents, as MixedSolver has it
 };
 
 class GlmmSolver {
@@ -28,9 +29,7 @@ class GlmmSolver {
   bool bound_ = false;  // by the variational bound
 };
 
-// The mean of a row's target, or the probabilities of its classes, over normal channels
-// (Likelihood::basis) with these variances.
-Vector expected_mean(const Likelihood& likelihood, std::span<const double> psi,
-                     std::span<const double> channels, std::span<const double> variances);
+// A frame's rows without those of a fold.
+GlmmRows glmm_rows(const Frame& frame, int without, Team& team);
 
 }  // namespace affpcl

@@ -17,18 +17,6 @@ constexpr double kLeastWeight = 0.01;  // of a form of D that is kept
 // The variances need no more digits than f and t have.
 constexpr double kTurnTolerance = 1e-3;
 
-Moments divided(const Moments& m, const LearntLaw& by) {
-  Moments out = m;
-  for (std::size_t i = 0; i < m.held(); ++i) {
-    const double f = by.noise[i];
-    for (std::size_t j = 0; j < m.d * m.d; ++j) out.A[i * m.d * m.d + j] /= f;
-    for (std::size_t j = 0; j < m.d; ++j) out.b[i * m.d + j] /= f;
-    out.yy[i] /= f;
-    out.wide[i] = by.wide[i];
-  }
-  return out;
-}
-
 double largest_move(const LearntLaw& now, const Learnt& before) {
   double moved = 0;
   for (std::size_t i = 0; i < now.noise.size(); ++i)

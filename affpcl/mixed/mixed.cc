@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
@@ -50,6 +51,7 @@ class Units {
     for (double& v : cov) v *= sd_ * sd_;
     return cov;
   }
+  double variance(double variance) const { return sd_ * sd_ * variance; }
   double deviation(double variance) const { return sd_ * std::sqrt(std::max(0.0, variance)); }
 
   // Coefficients with covariance times * cov.
@@ -93,6 +95,15 @@ class MixedScorer final : public RowScorer {
     std::vector<double> y(width());
     for (std::size_t c = 0; c < width(); ++c) y[c] = combination(predictions, weights, c);
     return class_probabilities(y, frame_.encoding.classes.size());
+  }
+
+  double predicted(std::size_t agent, std::size_t, const double* predictions,
+                   const ByKind<double>& weights) const override {
+    double sum = 0;
+    for (std::size_t c = 0; c < width(); ++c)
+      sum += combination(predictions, weights, c) *
+             (width() == 1 ? 1 : frame_.theta[agent * width() + c]);
+    return sum;
   }
 
   double distance(std::size_t agent, const double* predictions,
@@ -201,6 +212,17 @@ std::vector<double> noise_correlations(const Frame& frame, const Model& model, T
   return R;
 }
 
+CentreForm form_in_units(const WeightedForm& form, const Units& units) {
+  const Decomposition& m = form.model;
+  return {.covariance = m.covariance,
+          .weight = form.weight,
+          .x = units.coefficients(m.centre),
+          .cov = units.covariance(m.centre_cov),
+          .D = units.covariance(m.variances.D),
+          .D_cov = units.covariance(units.covariance(m.variance_cov)),
+          .s2 = units.variance(m.variances.s2)};
+}
+
 ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
   const Decomposition& best = fit.best();
   const std::size_t d = best.centre.size();
@@ -221,14 +243,19 @@ ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
   for (std::size_t j = 0; j < d; ++j)  // of the centre itself
     channel.centre.se[j] = units.deviation(unseen.cov[j * d + j] - D[j * d + j]);
   channel.D = units.covariance(D);
+  for (const WeightedForm& form : fit.learnt.forms)
+    channel.forms.push_back(form_in_units(form, units));
+  if (const AgentLaw& law = fit.learnt.law; !law.is_plain())
+    channel.usual = law.usual, channel.outlying = law.outlying;
   return channel;
 }
 
 class MixedFit final : public FoldFit {
  public:
   MixedFit(const Frame& frame, const MixedOptions& options, std::vector<ChannelFit> channels,
-           std::vector<SerialTest> serial)
+           std::vector<SerialTest> serial, const Model* centre = nullptr)
       : frame_(frame),
+        centre_(centre),
         centre_precision_(options.decomposition.centre_precision),
         restricted_(options.estimate != EstimateChoice::kMl),
         channels_(std::move(channels)),
@@ -242,6 +269,7 @@ class MixedFit final : public FoldFit {
   }
 
   void describe(Model& model, Team& team) const override {
+    if (centre_ != nullptr) return take_centre(*centre_, model);
     model.restricted = restricted_;
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const ChannelFit& fit = channels_[c];
@@ -255,6 +283,7 @@ class MixedFit final : public FoldFit {
   }
 
   std::vector<std::string> notes() const override {
+    if (centre_ != nullptr) return joined_notes();
     bool same = true, converged = true;
     for (const ChannelFit& c : channels_) {
       for (double v : c.best().variances.D) same &= std::abs(v) < kNoVariance;
@@ -307,7 +336,19 @@ class MixedFit final : public FoldFit {
     ++channel.parameters;
   }
 
+  // Of a centre that allows for correlated errors, and rows whose order is not known.
+  std::vector<std::string> joined_notes() const {
+    std::vector<std::string> notes;
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+      if (const double r = centre_->channels[c].correlation; r > 0 && channels_[c].correlation == 0)
+        notes.push_back(fmt::format("the centre found a correlation of {:.2f} in the errors of successive "
+                                    "rows: `time` names the column of times, and then intervals allow for it",
+                                    r));
+    return notes;
+  }
+
   const Frame& frame_;
+  const Model* centre_;
   double centre_precision_;
   bool restricted_;
   std::vector<ChannelFit> channels_;
@@ -355,7 +396,25 @@ std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
   return std::make_unique<MixedScorer>(frame);
 }
 
+std::unique_ptr<FoldFit> MixedSolver::join(const Frame& frame, int without, Team& team) const {
+  std::vector<ChannelFit> channels;
+  for (std::size_t c = 0; c < frame.channels; ++c) {
+    const ChannelModel& from = centre_->channels[c];
+    ChannelFit fit;
+    fit.moments = frame.moments(c, without, team);
+    if (from.correlation > 0 && in_time(frame))
+      take_correlation(from.correlation, frame, c, without, team, fit);
+    fit.learnt = joined_learnt(from, frame.y_mean[c], frame.y_sd[c], fit.moments);
+    fit.pooled.x = joined_unseen(from, frame.y_mean[c], frame.y_sd[c]);
+    fit.mean = fit.pooled.x[0];
+    channels.push_back(std::move(fit));
+  }
+  return std::make_unique<MixedFit>(frame, options_, std::move(channels), std::vector<SerialTest>(),
+                                    centre_.get());
+}
+
 std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Team& team) {
+  if (centre_ && !frame.encoding.generalised()) return join(frame, without, team);
   if (frame.encoding.generalised()) {
     if (options_.plain) throw BadInput("`plain` belongs to the gaussian family: others always are");
     refuse_reml(options_, frame.encoding);

@@ -15,14 +15,22 @@ namespace affpcl {
 
 class MixedSolver final : public FoldedSolver {
  public:
-  explicit MixedSolver(const MixedOptions& options)
+  // centre: nothing is learnt but each agent's own model, from a centre that was learnt without it. The
+  // pooled model is then the centre's of an unseen agent.
+  explicit MixedSolver(const MixedOptions& options, std::shared_ptr<const Model> centre = nullptr)
       : options_(options),
-        generalised_({.approximation = options.approximation, .covariance = options.covariance}),
+        centre_(centre),
+        generalised_({.approximation = options.approximation,
+                      .covariance = options.covariance,
+                      .centre = centre.get()}),
         leveled_(options.estimate != EstimateChoice::kMl) {}
   std::unique_ptr<FoldFit> learn(const Frame& frame, int without, Team& team) override;
 
  private:
+  std::unique_ptr<FoldFit> join(const Frame& frame, int without, Team& team) const;
+
   MixedOptions options_;
+  std::shared_ptr<const Model> centre_;
   std::vector<Variances> found_;  // in all rows, by channel
   std::vector<double> correlations_;  // of successive rows' errors, by channel; 0: none found
   GlmmSolver generalised_;        // instead, where the family is no linear model's

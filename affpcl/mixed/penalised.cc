@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "affpcl/table/agent_sum.h"
 
@@ -13,6 +12,9 @@ namespace {
 
 constexpr std::size_t kRows = 256;
 constexpr std::array kStrengths = {100.0, 10.0, 1.0, 0.1};  // from strong to weak: warm starts
+// Shares of the covariance that predictions average over. Where columns separate the classes the
+// curvature says far too much uncertainty, and 0 is best.
+constexpr std::array kSpreads = {0.0, 0.1, 0.3, 1.0};
 constexpr double kIntercept = 0.04;  // an intercept is hardly beyond 5 standard deviations of 5
 constexpr int kSteps = 30;
 constexpr double kPromise = 1e-6;  // gain of log-likelihood that ends the steps
@@ -54,9 +56,67 @@ void add_curve(const GlmmRows& rows, const Likelihood& likelihood, std::span<con
   });
 }
 
-// curve(x) gives what add_curve sums, loss(model) the leave-one-out loss.
-template <class Curve, class Loss>
-Penalised tuned(const Likelihood& likelihood, std::size_t d, Curve curve, Loss loss) {
+// The losses of an agent's rows, by share of the covariance, as if each row had been held out: with
+// its leverage H its linear predictors become eta - H (I - w H)^-1 g, and their covariance is a
+// share of (I - H w)^-1 H.
+std::vector<double> leave_one_out(const GlmmRows& rows, const Likelihood& likelihood,
+                                  std::span<const double> psi, std::size_t held,
+                                  std::span<const double> x, MatrixView smoother,
+                                  std::span<const double> spreads) {
+  const std::size_t m = likelihood.predictors(), d = rows.d, p = m * d;
+  std::vector<double> losses(spreads.size()), g(m * kRows), w(likelihood.pairs() * kRows);
+  const Matrix& basis = likelihood.basis();
+  Vector eta_r(m), move(m), channels(basis.rows()), own(basis.rows()), variances(basis.rows());
+  each_block(rows, held, m, x, [&](const RowBlock& block, MatrixView X, const double* eta) {
+    const std::size_t count = block.count;
+    likelihood.curve(block, psi, eta, g.data(), w.data());
+    // H_ab of every row: x'S_ab x.
+    Matrix H(m * m, count);
+    for (std::size_t a = 0; a < m; ++a)
+      for (std::size_t b = 0; b < m; ++b) {
+        Matrix S(d, d);
+        for (std::size_t j = 0; j < d; ++j)
+          std::copy_n(smoother.data() + (a * d + j) * p + b * d, d, S.row(j).begin());
+        column_dots(multiply(S, X), X, H.row(a * m + b));
+      }
+    for (std::size_t r = 0; r < count; ++r) {
+      if (m == 1) {
+        const double share = std::min(w[r] * H(0, r), 1 - 1e-3);
+        eta_r[0] = eta[r] - H(0, r) * g[r] / (1 - share);
+        own[0] = H(0, r) / (1 - share);
+      } else {
+        Matrix I = Matrix::identity(m), Hr(m, m);
+        for (std::size_t a = 0; a < m; ++a)
+          for (std::size_t b = 0; b < m; ++b) Hr(a, b) = H(a * m + b, r);
+        for (std::size_t a = 0; a < m; ++a)
+          for (std::size_t b = 0; b < m; ++b)
+            for (std::size_t c = 0; c < m; ++c)
+              I(a, b) -= w[(a >= c ? a * (a + 1) / 2 + c : c * (c + 1) / 2 + a) * count + r] * Hr(c, b);
+        for (std::size_t a = 0; a < m; ++a) move[a] = g[a * count + r];
+        const Vector shifted = multiply(Hr, solve(I, move));
+        for (std::size_t a = 0; a < m; ++a) eta_r[a] = eta[a * count + r] - shifted[a];
+        for (std::size_t c = 0; c < own.size() && spreads.size() > 1; ++c)
+          {
+          const Vector of(basis.row(c).begin(), basis.row(c).end());
+          own[c] = std::max(0.0, dot(of, multiply(Hr, solve(I, of))));
+        }
+      }
+      for (std::size_t c = 0; c < channels.size(); ++c) channels[c] = dot(basis.row(c), eta_r);
+      for (std::size_t k = 0; k < spreads.size(); ++k) {
+        for (std::size_t c = 0; c < own.size(); ++c) variances[c] = spreads[k] * own[c];
+        const Vector mean = expected_mean(likelihood, psi, channels, variances);
+        losses[k] += (block.weight == nullptr ? 1 : block.weight[r]) *
+                     likelihood.loss(psi, block.y[r],
+                                     block.trials == nullptr ? 1 : block.trials[r], mean.data());
+      }
+    }
+  });
+  return losses;
+}
+
+// curve(x) gives what add_curve sums, losses(model, spreads) the leave-one-out losses.
+template <class Curve, class Losses>
+Penalised tuned(const Likelihood& likelihood, std::size_t d, Curve curve, Losses losses) {
   const std::size_t m = likelihood.predictors(), p = m * d;
   Penalised best, at;
   at.x.assign(p, 0.0);
@@ -87,55 +147,19 @@ Penalised tuned(const Likelihood& likelihood, std::size_t d, Curve curve, Loss l
     }
     at.strength = strength;
     at.inverse = Ldlt(A).inverse();
-    if (const double l = loss(at); l < least) least = l, best = at;
+    const double plain = losses(at, std::span(kSpreads).first(1))[0];
+    if (plain < least) least = plain, best = at;
   }
+  if (best.inverse.rows() == 0) best = at;  // no loss is finite
+  const std::vector<double> of = losses(best, kSpreads);
+  const double spread =
+      kSpreads[static_cast<std::size_t>(std::min_element(of.begin(), of.end()) - of.begin())];
+  for (std::size_t a = 0; a < p; ++a)
+    for (double& v : best.inverse.row(a)) v *= spread;
   return best;
 }
 
 }  // namespace
-
-std::vector<double> leave_one_out_losses(const GlmmRows& rows, const Likelihood& likelihood,
-                                         std::span<const double> psi, std::size_t held,
-                                         std::span<const double> x, MatrixView smoother) {
-  const std::size_t m = likelihood.predictors(), d = rows.d, p = m * d;
-  std::vector<double> losses, g(m * kRows), w(likelihood.pairs() * kRows);
-  Vector mean(likelihood.outputs()), eta_r(m), move(m);
-  each_block(rows, held, m, x, [&](const RowBlock& block, MatrixView X, const double* eta) {
-    const std::size_t count = block.count;
-    likelihood.curve(block, psi, eta, g.data(), w.data());
-    // H_ab of every row: x'S_ab x.
-    Matrix H(m * m, count);
-    for (std::size_t a = 0; a < m; ++a)
-      for (std::size_t b = 0; b < m; ++b) {
-        Matrix S(d, d);
-        for (std::size_t j = 0; j < d; ++j)
-          std::copy_n(smoother.data() + (a * d + j) * p + b * d, d, S.row(j).begin());
-        column_dots(multiply(S, X), X, H.row(a * m + b));
-      }
-    for (std::size_t r = 0; r < count; ++r) {
-      if (m == 1) {
-        const double share = std::min(w[r] * H(0, r), 1 - 1e-3);
-        eta_r[0] = eta[r] - H(0, r) * g[r] / (1 - share);
-      } else {
-        Matrix I = Matrix::identity(m), Hr(m, m);
-        for (std::size_t a = 0; a < m; ++a)
-          for (std::size_t b = 0; b < m; ++b) Hr(a, b) = H(a * m + b, r);
-        for (std::size_t a = 0; a < m; ++a)
-          for (std::size_t b = 0; b < m; ++b)
-            for (std::size_t c = 0; c < m; ++c)
-              I(a, b) -= w[(a >= c ? a * (a + 1) / 2 + c : c * (c + 1) / 2 + a) * count + r] * Hr(c, b);
-        for (std::size_t a = 0; a < m; ++a) move[a] = g[a * count + r];
-        const Vector shifted = multiply(Hr, solve(I, move));
-        for (std::size_t a = 0; a < m; ++a) eta_r[a] = eta[a * count + r] - shifted[a];
-      }
-      likelihood.mean(psi, eta_r.data(), mean.data());
-      losses.push_back((block.weight == nullptr ? 1 : block.weight[r]) *
-                       likelihood.loss(psi, block.y[r],
-                                       block.trials == nullptr ? 1 : block.trials[r], mean.data()));
-    }
-  });
-  return losses;
-}
 
 Penalised fit_penalised(const GlmmRows& rows, const Likelihood& likelihood,
                         std::span<const double> psi, std::size_t held) {
@@ -145,10 +169,8 @@ Penalised fit_penalised(const GlmmRows& rows, const Likelihood& likelihood,
     add_curve(rows, likelihood, psi, held, x, sums.data());
     return sums;
   };
-  return tuned(likelihood, rows.d, curve, [&](const Penalised& at) {
-    const std::vector<double> losses =
-        leave_one_out_losses(rows, likelihood, psi, held, at.x, at.inverse);
-    return std::accumulate(losses.begin(), losses.end(), 0.0);
+  return tuned(likelihood, rows.d, curve, [&](const Penalised& at, std::span<const double> spreads) {
+    return leave_one_out(rows, likelihood, psi, held, at.x, at.inverse, spreads);
   });
 }
 
@@ -156,19 +178,21 @@ Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
                      std::span<const double> psi, Team& team) {
   const std::size_t p = likelihood.predictors() * rows.d;
   const std::size_t width = 1 + p + likelihood.pairs() * rows.d * rows.d;
-  AgentSum sums("pooled model", width, rows.agents, team),
-      total("pooled model", 1, rows.agents, team);
+  AgentSum sums("pooled model", width, rows.agents, team);
   const auto curve = [&](const Vector& x) {
     const double* const all = sums([&](std::size_t i, double* out) {
       add_curve(rows, likelihood, psi, rows.at(i), x, out);
     });
     return std::vector<double>(all, all + width);
   };
-  return tuned(likelihood, rows.d, curve, [&](const Penalised& at) {
-    return *total([&](std::size_t i, double* out) {
-      for (double l : leave_one_out_losses(rows, likelihood, psi, rows.at(i), at.x, at.inverse))
-        *out += l;
+  return tuned(likelihood, rows.d, curve, [&](const Penalised& at, std::span<const double> spreads) {
+    AgentSum total("pooled model", spreads.size(), rows.agents, team);
+    const double* const losses = total([&](std::size_t i, double* out) {
+      const std::vector<double> own =
+          leave_one_out(rows, likelihood, psi, rows.at(i), at.x, at.inverse, spreads);
+      for (std::size_t k = 0; k < own.size(); ++k) out[k] += own[k];
     });
+    return std::vector<double>(losses, losses + spreads.size());
   });
 }
 

@@ -1,5 +1,6 @@
 // The baselines of a generalised linear mixed model: a ridge-penalised generalised linear model of
-// one agent's rows, or of all rows. The strength is tuned by approximate leave-one-out loss.
+// one agent's rows, or of all rows. The strength and the share of the covariance that predictions
+// average over are tuned by approximate leave-one-out loss.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace affpcl {
 
 struct Penalised {
   Vector x;        // [p]
-  Matrix inverse;  // [p][p]: covariance of x, and what leverages are made of
+  Matrix inverse;  // [p][p]: covariance of x, times the share of it that serves predictions best
   double strength = 0;
 };
 
@@ -23,11 +24,5 @@ Penalised fit_penalised(const GlmmRows& rows, const Likelihood& likelihood,
 // Of all agents' rows.
 Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
                      std::span<const double> psi, Team& team);
-
-// The loss on each of an agent's rows as if it had been held out: with the row's leverage H its
-// linear predictors become eta - H (I - w H)^-1 g.
-std::vector<double> leave_one_out_losses(const GlmmRows& rows, const Likelihood& likelihood,
-                                         std::span<const double> psi, std::size_t held,
-                                         std::span<const double> x, MatrixView smoother);
 
 }  // namespace affpcl

@@ -23,7 +23,8 @@ constexpr Named kNamed[] = {{"environment", &AgentPilot::environment},
                             {"delta_cen", &AgentPilot::delta_cen},
                             {"lambda", &AgentPilot::lambda},
                             {"predicted_excess", &AgentPilot::excess},
-                            {"predicted_loss", &AgentPilot::loss}};
+                            {"predicted_loss", &AgentPilot::loss},
+                            {"predicted_gain", &AgentPilot::gain}};
 
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{}", v) : ""; }
 
@@ -53,14 +54,17 @@ std::string pilot_summary_json(const PilotResult& r, const PilotSource& source) 
         {"lambda", "delete-a-group jackknife over rows"},
         {"noise_share", "chi-square"},
         {"predicted_excess", "posterior of the agent's coefficients, agents bootstrapped"},
-        {"predicted_loss", "the same"}}},
+        {"predicted_loss", "the same"},
+        {"predicted_gain", "the same"}}},
       {"prospects", {{"gain", r.gain}, {"even", r.even}, {"alone", r.loss}}}};
+  if (r.joined())
+    all["joined"] = {{"centre_agents", r.centre_agents}, {"centre_rows", r.centre_rows}};
   Json agents = Json::array();
   for (std::size_t i = 0; i < r.agents.size(); ++i) {
     const AgentPilot& a = r.agents[i];
     Json one{{"agent", r.names[i]}, {"rows", a.rows}, {"pilot_rows", a.used}};
     for (const Named& c : kNamed) one[c.name] = to_json(a.*c.score);
-    one["prospect"] = r.agents.size() > 1 ? Json(to_text(a.prospect)) : Json();
+    one["prospect"] = r.compares() ? Json(to_text(a.prospect)) : Json();
     one["widened"] = a.widened;
     agents.push_back(std::move(one));
   }
@@ -87,7 +91,7 @@ std::string pilot_agents_csv(const PilotResult& r) {
       const Estimate& e = a.*c.score;
       out += fmt::format(",{},{},{}", number(e.mean), number(e.lo), number(e.hi));
     }
-    out += fmt::format(",{}\n", r.agents.size() > 1 ? to_text(a.prospect) : "");
+    out += fmt::format(",{}\n", r.compares() ? to_text(a.prospect) : "");
   }
   return out;
 }

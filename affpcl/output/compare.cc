@@ -13,6 +13,8 @@
 namespace affpcl {
 namespace {
 
+constexpr std::size_t kMostPairs = 3000;  // agents of two fits on a page
+
 using Numbers = std::vector<double>;
 
 double variance_of_mean(const Numbers& v) {
@@ -150,17 +152,24 @@ Json compare_fits(const Json& before, const Json& after) {
   const Estimate ratio = ratio_of_means(b, a);
   std::size_t smaller = 0;
   for (std::size_t i = 0; i < a.size(); ++i) smaller += b[i] < a[i];
+  Json shown = Json::array();  // evenly spread; the headline is of all
+  for (std::size_t k = 0, n = std::min(pairs.size(), kMostPairs); k < n; ++k)
+    shown.push_back(pairs[k * pairs.size() / n]);
   return {{"headline",
            fmt::format("the second fit has {} of the first one's error on rows it had not learnt "
                        "from; it is smaller for {} of {} agents",
                        with_interval(ratio), smaller, a.size())},
           {"ratio", to_json(ratio)},
-          {"pairs", std::move(pairs)}};
+          {"all", pairs.size()},
+          {"pairs", std::move(shown)}};
 }
 
 }  // namespace
 
 Json compare(const ResultFiles& before, const ResultFiles& after) {
+  for (const ResultFiles* one : {&before, &after})
+    if (one->piloted())
+      throw BadInput(fmt::format("{} is of affinity, which has no comparison of two", one->folder));
   if (before.fitted() != after.fitted())
     throw BadInput(fmt::format("{} and {} do not compare: one is a fit, the other is not",
                                before.folder, after.folder));

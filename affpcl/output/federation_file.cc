@@ -18,12 +18,12 @@ const char* said_by(Collective collective, bool masked) {
 
 }  // namespace
 
-std::string centre_json(const Model& model) {
+std::string centre_json(const Model& model, bool of_sites) {
   Model common = model;
   common.agents.clear();
   common.files.clear();
   common.command.clear();
-  common.encoding.agent_column.clear();
+  if (of_sites) common.encoding.agent_column.clear();
   common.encoding.reading = {};
   for (Source& s : common.encoding.sources)
     if (s.dates != DateOrder::kNone) s.dates = DateOrder::kYearFirst;

@@ -10,9 +10,10 @@
 
 namespace affpcl {
 
-// centre.json: model.json without agents, and without what only one site knows (names of files, of its
-// agent column, how its table is written). Predictions are those for an agent never seen.
-std::string centre_json(const Model& model);
+// centre.json: model.json without agents, names of files and how the table is written. Of several
+// sites, each of which may have its own, it lacks the name of the agents' column too. Predictions are
+// those for an agent never seen, and agents may join it later (FitOptions::centre).
+std::string centre_json(const Model& model, bool of_sites);
 
 // ledger.json: what this site has sent, and what it says of its rows.
 std::string ledger_json(const SiteProcesses& site);

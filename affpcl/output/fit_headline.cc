@@ -79,11 +79,30 @@ std::string who_gained(const FitResult& r) {
 
 }  // namespace
 
+namespace {
+
+// Of agents that joined a centre: beside their own rows alone, and beside the centre alone.
+std::string joined_headline(const FitResult& r) {
+  const bool one = r.agents.size() == 1;
+  const std::string verdict =
+      one ? fmt::format("; expected gain {}, which is {}", with_interval(r.agents[0].gain),
+                        r.agents[0].verdict == Outcome::kEven ? "about even" : to_text(r.agents[0].verdict))
+          : fmt::format("; gain {}; {}", with_interval(r.gain), who_gained(r));
+  return fmt::format(
+      "with a centre of {} other agents the {} on {} is {:.4g}; {:.4g} from {} own rows alone ({}), {:.4g} "
+      "by the centre alone{}",
+      r.model.centre_agents, measure_name(r.model.encoding), scored_rows(r), r.loss.chosen,
+      r.loss.independent, one ? "its" : "their", in_known_units(r), r.loss.pooled, verdict);
+}
+
+}  // namespace
+
 std::string headline(const FitResult& r) {
   const std::size_t n = r.agents.size();
   if (!r.scored)
     return fmt::format("{} agents have a model each; not scored, so no gain is known",
                        r.model.agents.size());
+  if (r.model.joined) return joined_headline(r);
   if (n == 1)
     return fmt::format("one agent, so its own model is all there is: {} {:.4g} on {}",
                        measure_name(r.model.encoding), r.loss.chosen, scored_rows(r));
@@ -103,12 +122,14 @@ std::string headline(const FitResult& r) {
   return text;
 }
 
-std::string verdict_legend(SolverKind solver, double level) {
+std::string verdict_legend(const Model& model, double level) {
+  const std::string from =
+      model.joined ? "from the posterior of the agent's coefficients, and its held-out rows"
+                   : fmt::format("estimated from {} of all agents (empirical Bayes)", scored_rows(model.solver));
   return fmt::format(
-      "gain: expected on {}, estimated from {} of all agents (empirical Bayes); chance: probability "
-      "that it is above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of "
-      "the error",
-      solver == SolverKind::kStream ? "such rows" : "new rows", scored_rows(solver), 100 * level);
+      "gain: expected on {}, {}; chance: probability that it is above 0; gained, lost: the {:g} % interval "
+      "excludes 0 and the gain is at least 1 % of the error",
+      model.solver == SolverKind::kStream ? "such rows" : "new rows", from, 100 * level);
 }
 
 }  // namespace affpcl

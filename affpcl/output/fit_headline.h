@@ -22,7 +22,7 @@ std::string how_held_out(const FitResult& result);
 std::string headline(const FitResult& result);
 
 // What gains, chances and verdicts are.
-std::string verdict_legend(SolverKind solver, double level);
+std::string verdict_legend(const Model& model, double level);
 
 // "0.98 [0.95, 1.02]", or the mean alone where there is no interval.
 std::string with_interval(const Estimate& estimate);

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/agent_law.h"
 #include "affpcl/mixed/family.h"
 #include "affpcl/output/fit_headline.h"
 #include "affpcl/output/fit_json-inl.h"
@@ -29,6 +30,41 @@ Json lower(const std::vector<double>& cov, std::size_t d) {  // row by row, up t
   Json list = Json::array();
   for (std::size_t r = 0; r < d && !cov.empty(); ++r)
     for (std::size_t c = 0; c <= r; ++c) list.push_back(cov[r * d + c]);
+  return list;
+}
+
+bool diagonal(const std::vector<double>& D, std::size_t d) {
+  for (std::size_t j = 0; j < d * d; ++j)
+    if (j % (d + 1) != 0 && D[j] != 0) return false;
+  return true;
+}
+
+// A covariance: its diagonal where all else is 0, else its rows.
+Json covariance_json(const std::vector<double>& D, std::size_t d) {
+  Json list = Json::array();
+  for (std::size_t r = 0; r < d; ++r)
+    if (diagonal(D, d)) {
+      list.push_back(D[r * d + r]);
+    } else {
+      const auto row = D.begin() + static_cast<std::ptrdiff_t>(r * d);
+      list.push_back(std::vector<double>(row, row + static_cast<std::ptrdiff_t>(d)));
+    }
+  return list;
+}
+
+Json forms_json(const std::vector<CentreForm>& forms) {
+  Json list = Json::array();
+  for (const CentreForm& f : forms) {
+    const std::size_t d = f.x.size();
+    list.push_back({{"spread", to_text(f.covariance)},
+                    {"weight", f.weight},
+                    {"x", f.x},
+                    {"cov", lower(f.cov, d)},
+                    {"D", covariance_json(f.D, d)},
+                    {"s2", f.s2}});
+    if (std::any_of(f.D_cov.begin(), f.D_cov.end(), [](double v) { return v != 0; }))
+      list.back()["D_cov"] = lower(f.D_cov, d);
+  }
   return list;
 }
 
@@ -51,6 +87,10 @@ Json family_json(const Model& model) {
               {"log_likelihood", model.log_likelihood},
               {"parameters", model.parameters},
               {"common", e.common}};
+  if (!model.forms.empty()) {
+    family["approximation"] = model.variational ? "variational" : "laplace";
+    family["forms"] = forms_json(model.forms);
+  }
   if (!e.row_weight.empty()) family["row_weight"] = e.row_weight;
   if (!e.trials.empty()) family["trials"] = e.trials;
   if (!e.offset.empty()) {
@@ -125,6 +165,47 @@ class Reader {
       for (std::size_t c = 0; c <= r; ++c, ++k) cov[r * d + c] = cov[c * d + r] = list[k];
     return cov;
   }
+  // As covariance_json() writes it.
+  std::vector<double> random_effects(const Json& at, const char* key, std::size_t d) const {
+    std::vector<double> D(d * d);
+    if (const Json::Array& listed = list(at, key); !listed.empty() && listed[0].is_array()) {
+      const auto rows = get<std::vector<std::vector<double>>>(at, key);
+      if (rows.size() != d) damaged(key);
+      for (std::size_t i = 0; i < d; ++i) {
+        if (rows[i].size() != d) damaged(key);
+        std::copy(rows[i].begin(), rows[i].end(), D.begin() + static_cast<std::ptrdiff_t>(i * d));
+      }
+    } else {
+      const std::vector<double> diagonal = numbers(at, key, d);
+      for (std::size_t i = 0; i < d; ++i) D[i * d + i] = diagonal[i];
+    }
+    return D;
+  }
+  Covariance spread(const Json& at) const {
+    const auto text = get<std::string>(at, "spread");
+    const Covariance covariance = text == "full"       ? Covariance::kFull
+                                  : text == "diagonal" ? Covariance::kDiagonal
+                                                       : Covariance::kScalar;
+    if (text != to_text(covariance)) damaged("spread");
+    return covariance;
+  }
+  std::vector<CentreForm> forms(const Json& at, std::size_t d) const {
+    std::vector<CentreForm> all;
+    if (!at.contains("forms")) return all;
+    for (const Json& f : list(at, "forms")) {
+      CentreForm form;
+      form.covariance = spread(f);
+      form.weight = get<double>(f, "weight");
+      form.x = numbers(f, "x", d);
+      form.cov = covariance(f, "cov", d);
+      form.D = random_effects(f, "D", d);
+      form.D_cov = f.contains("D_cov") ? covariance(f, "D_cov", d) : std::vector<double>(d * d);
+      form.s2 = get<double>(f, "s2");
+      if (!(form.weight >= 0) || !(form.s2 >= 0)) damaged("forms");
+      all.push_back(std::move(form));
+    }
+    return all;
+  }
   NearCovariance near_covariance(const Json& at, std::size_t d) const {
     NearCovariance near{.scale = get<double>(at, "scale"),
                         .weights = get<std::vector<double>>(at, "weights"),
@@ -185,6 +266,7 @@ void read_family(const Reader& r, const Json& at, Model& model) {
   model.log_likelihood = r.get<double>(at, "log_likelihood");
   model.parameters = r.get<std::size_t>(at, "parameters");
   e.common = r.get<std::vector<std::string>>(at, "common");
+  model.variational = at.get_or<std::string>("approximation", "laplace") == "variational";
   const auto column = [&](const char* key, std::string& to) {
     if (at.contains(key)) to = r.get<std::string>(at, key);
   };
@@ -241,16 +323,6 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-namespace {
-
-bool diagonal(const std::vector<double>& D, std::size_t d) {
-  for (std::size_t j = 0; j < d * d; ++j)
-    if (j % (d + 1) != 0 && D[j] != 0) return false;
-  return true;
-}
-
-}  // namespace
-
 std::string model_json(const Model& model) {
   const Encoding& e = model.encoding;
   const std::size_t d = e.dim();
@@ -276,24 +348,18 @@ std::string model_json(const Model& model) {
                        {"log_evidence", t.log_evidence},
                        {"bic", t.bic},
                        {"weight", t.weight}});
-    Json D = Json::array();
-    if (!diagonal(c.D, d)) {
-      for (std::size_t r = 0; r < d; ++r)
-        D.push_back(std::vector<double>(c.D.begin() + static_cast<std::ptrdiff_t>(r * d),
-                                        c.D.begin() + static_cast<std::ptrdiff_t>((r + 1) * d)));
-    } else {
-      for (std::size_t r = 0; r < d; ++r) D.push_back(c.D[r * d + r]);
-    }
     channels.push_back({{"spread", to_text(c.covariance)},
                         {"tried", std::move(tried)},
                         {"converged", c.converged},
-                        {"D", std::move(D)},
+                        {"D", covariance_json(c.D, d)},
                         {"s2", c.centre.s2},
                         {"pooled", c.pooled},
                         {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
     if (c.correlation > 0) channels.back()["correlation"] = c.correlation;
     if (!c.typical_cov.empty()) channels.back()["typical_cov"] = lower(c.typical_cov, d);
+    if (!c.forms.empty()) channels.back()["forms"] = forms_json(c.forms);
+    if (!c.usual.empty()) channels.back()["noise_law"] = {{"usual", c.usual}, {"outlying", c.outlying}};
     if (c.parameters == 0) continue;  // the whole model has a log-likelihood instead
     channels.back()["log_likelihood"] = c.log_likelihood;
     channels.back()["parameters"] = c.parameters;
@@ -325,12 +391,16 @@ std::string model_json(const Model& model) {
        "pooled_weight) centre + pooled_weight pooled; cov lists lower "
        "triangles, row by row; alone and pooled are the x of the models that were learnt "
        "without the others and for all at once; where near_cov stands for cov it is scale "
-       "typical_cov + sum_k weights[k] v_k v_k', directions listing v_1, v_2, ..."},
+       "typical_cov + sum_k weights[k] v_k v_k', directions listing v_1, v_2, ...; forms are what an agent "
+       "that joins needs: x_c and its covariance for a known D, D with the covariance of its diagonal, "
+       "and the noise; within is the covariance of standardised columns within agents"},
       {"provenance",
        {{"version", model.version},
         {"command", model.command},
         {"files", model.files},
         {"rows", model.rows},
+        {"centre_agents", model.centre_agents},
+        {"centre_rows", model.centre_rows},
         {"seed", model.seed}}},
       {"solver", to_text(model.solver)},
       {"method", model.method},
@@ -349,6 +419,8 @@ std::string model_json(const Model& model) {
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
   if (e.leveled()) all["levels"] = levels_json(model);
+  if (model.joined) all["joined"] = true;
+  if (!model.within.empty()) all["within"] = lower(model.within, d);
   if (model.solver == SolverKind::kExact) all["estimate"] = model.estimate();
   return pretty(all);
 }
@@ -378,6 +450,11 @@ Model parse_model(const std::string& text, const std::string& path) {
   model.files = r.get<std::vector<std::string>>(provenance, "files");
   model.rows = r.get<std::size_t>(provenance, "rows");
   model.seed = r.get<std::uint64_t>(provenance, "seed");
+  if (provenance.contains("centre_agents")) {
+    model.centre_agents = r.get<std::size_t>(provenance, "centre_agents");
+    model.centre_rows = r.get<std::size_t>(provenance, "centre_rows");
+  }
+  model.joined = json.contains("joined") && r.get<bool>(json, "joined");
   e.target = r.get<std::string>(json, "target");
   e.classes = r.get<std::vector<std::string>>(json, "classes");
   if (e.classes.size() == 1) r.damaged("classes");
@@ -421,6 +498,8 @@ Model parse_model(const std::string& text, const std::string& path) {
     e.sources.push_back(std::move(s));
   }
   const std::size_t d = e.dim();
+  if (json.contains("family")) model.forms = r.forms(json["family"], Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).predictors() * d);
+  if (json.contains("within")) model.within = r.covariance(json, "within", d);
   if (r.get<std::vector<std::string>>(json, "coefficients") != e.names()) r.damaged("coefficients");
   for (const Json& c : r.list(json, "channels")) {
     ChannelModel channel;
@@ -430,11 +509,7 @@ Model parse_model(const std::string& text, const std::string& path) {
       model.channels.push_back(std::move(channel));
       continue;
     }
-    const std::string spread = r.get<std::string>(c, "spread");
-    channel.covariance = spread == "full"       ? Covariance::kFull
-                         : spread == "diagonal" ? Covariance::kDiagonal
-                                                : Covariance::kScalar;
-    if (spread != to_text(channel.covariance)) r.damaged("spread");
+    channel.covariance = r.spread(c);
     for (const Json& t : r.list(c, "tried"))
       channel.tried.push_back({r.get<std::string>(t, "spread"), r.get<double>(t, "log_evidence"),
                                r.get<double>(t, "bic"),
@@ -449,18 +524,12 @@ Model parse_model(const std::string& text, const std::string& path) {
     if (c.contains("typical_cov")) channel.typical_cov = r.covariance(c, "typical_cov", d);
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
     if (channel.centre.cov.empty()) r.damaged("cov");
-    channel.D.assign(d * d, 0.0);
-    if (const Json::Array& D = r.list(c, "D"); !D.empty() && D[0].is_array()) {
-      const auto rows = r.get<std::vector<std::vector<double>>>(c, "D");
-      if (rows.size() != d) r.damaged("D");
-      for (std::size_t i = 0; i < d; ++i) {
-        if (rows[i].size() != d) r.damaged("D");
-        std::copy(rows[i].begin(), rows[i].end(),
-                  channel.D.begin() + static_cast<std::ptrdiff_t>(i * d));
-      }
-    } else {
-      const std::vector<double> diagonal = r.numbers(c, "D", d);
-      for (std::size_t i = 0; i < d; ++i) channel.D[i * d + i] = diagonal[i];
+    channel.D = r.random_effects(c, "D", d);
+    channel.forms = r.forms(c, d);
+    if (c.contains("noise_law")) {
+      const Json& law = r.object(c, "noise_law");
+      channel.usual = r.numbers(law, "usual", LawGrid::kNoises);
+      channel.outlying = r.numbers(law, "outlying", LawGrid::kNoises);
     }
     model.channels.push_back(std::move(channel));
   }
@@ -495,6 +564,8 @@ Model parse_model(const std::string& text, const std::string& path) {
     if (!names.insert(agent.name).second) r.damaged("name");
     model.agents.push_back(std::move(agent));
   }
+  if (model.centre_agents == 0)  // a file of an older version
+    model.centre_agents = model.agents.size(), model.centre_rows = model.rows;
   return model;
 }
 
@@ -509,6 +580,19 @@ void add_class_scores(const FitResult& result, Json& score) {
   for (const CalibrationBin& b : result.classes.calibration)
     score["calibration"].push_back(
         {{"share", b.share}, {"predicted", b.predicted}, {"observed", b.observed}});
+  const std::size_t classes = result.model.encoding.classes.size();
+  const std::vector<double>& confusion = result.classes.confusion;
+  if (confusion.size() != classes * classes || confusion.empty()) return;
+  score["confusion"] = Json::array();
+  for (auto row = confusion.begin(); row != confusion.end(); row += static_cast<std::ptrdiff_t>(classes))
+    score["confusion"].push_back(
+        std::vector<double>(row, row + static_cast<std::ptrdiff_t>(classes)));
+}
+
+void add_predictions(const PredictionCounts& p, Json& score) {
+  if (p.cells == 0) return;
+  score["predicted"] = {{"lo", p.lo}, {"hi", p.hi}, {"cells", p.cells}, {"rows", p.grid}};
+  score["residuals"] = {{"from", p.from}, {"width", p.width}, {"rows", p.residuals}};
 }
 
 // Of test rows of agents that no row that was learnt from has.
@@ -537,6 +621,10 @@ std::string fit_summary_json(const FitResult& result) {
            {"columns", model.encoding.dim() - 1},
            {"notes", spell_options(result.notes, OptionStyle::kKey)}};
   all["manifest"]["ranks"] = result.ranks;
+  if (model.joined)
+    all["joined"] = {{"centre_agents", model.centre_agents},
+                     {"centre_rows", model.centre_rows},
+                     {"pooled", "the centre's model of an agent never seen"}};
   if (result.ranks > 1)
     all["manifest"]["communication"] = {{"bytes_sent", result.bytes_sent},
                                         {"seconds", result.communication_seconds}};
@@ -567,6 +655,7 @@ std::string fit_summary_json(const FitResult& result) {
   score["level"] = result.level;
   score[measure] = to_json(result.loss);
   if (classify) add_class_scores(result, score);
+  add_predictions(result.predictions, score);
   if (model.encoding.numeric() && !model.encoding.values) score["r2"] = to_json(result.r2);
   score["gain"] = {{"mean", result.gain.mean}, {"lo", result.gain.lo}, {"hi", result.gain.hi}};
   if (result.unseen.rows > 0) score["unseen"] = unseen_json(result, measure);

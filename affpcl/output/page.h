@@ -13,7 +13,7 @@ class Json;
 // The page without data; empty where it was not built (cmake/report.cmake).
 std::string_view page_template();
 
-// One or two result folders of run, reproduce or fit. BadInput, in one sentence, where a folder is
+// A result folder of run, reproduce, fit or affinity, or two. BadInput, in one sentence, where one is
 // no result, is not whole or is damaged, where two do not compare, and where there is no template.
 std::string report_page(std::span<const std::string> folders);
 

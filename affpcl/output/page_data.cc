@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
 
+#include "affpcl/affinity/table_affinity.h"
 #include "affpcl/base/params.h"
 #include "affpcl/data/csv.h"
 #include "affpcl/data/field.h"
 #include "affpcl/output/result_folder-inl.h"
+#include "affpcl/problem/catalogue.h"
+#include "affpcl/study/spec.h"
+#include "affpcl/table/coefficients.h"
 
 namespace affpcl {
 namespace {
@@ -24,7 +29,7 @@ using Numbers = std::vector<double>;
 // Six digits are enough to look at.
 void round_numbers(Json& j) {
   if (j.is_number() && !j.is_integer() && std::isfinite(j.get<double>()))
-    j = std::stod(fmt::format("{:.6g}", j.get<double>()));
+    j = std::strtod(fmt::format("{:.6g}", j.get<double>()).c_str(), nullptr);
   if (j.is_array())
     for (Json& one : j.elements()) round_numbers(one);
   if (j.is_object())
@@ -253,8 +258,31 @@ double numbers_left(const Json& data, std::size_t room) {
   return used < room ? static_cast<double>(room - used) / 4 : 0;
 }
 
+// What the swept keys mean, from the tables of parameters.
+Json labels_of(const Json& summary) {
+  Json labels = Json::object();
+  if (summary["settings"].empty()) return labels;
+  const Json* problem = summary["manifest"]["spec"].find("problem");
+  const Json* kind = problem == nullptr ? nullptr : problem->find("kind");
+  const auto describe = [&](const std::string& key, const std::string& section,
+                            std::span<const Param> params) {
+    if (!key.starts_with(section)) return;
+    for (const Param& p : params)
+      if (key.substr(section.size()) == p.name) labels[key] = std::string(p.doc);
+  };
+  for (const JsonMember& m : summary["settings"][0]["at"].members()) {
+    describe(m.key, "run.", run_params());
+    for (const ProblemKind& k : problem_kinds())
+      if (kind != nullptr && kind->is_string() && kind->string() == k.name)
+        describe(m.key, "problem.", k.params);
+  }
+  return labels;
+}
+
 Json study_data(const ResultFiles& result, std::size_t room) {
   Json data = result.summary;
+  data["labels"] = labels_of(result.summary);
+  data["claims"] = result.claims;
   for (Json& s : data["settings"].elements())
     for (Json& m : s["methods"].elements()) {
       m.erase("agents");
@@ -295,9 +323,10 @@ Numbers between_agents(const Model& model, std::size_t c) {
 
 // Coefficients by how far agents differ in them, the first ones; all where they are few.
 std::vector<std::size_t> coefficients_to_keep(const Model& model,
-                                              const std::vector<Numbers>& between, double numbers) {
+                                              const std::vector<Numbers>& between,
+                                              std::size_t agents, double numbers) {
   const std::size_t d = model.encoding.dim();
-  const auto each = static_cast<double>(2 * model.channels.size() * (model.agents.size() + 1));
+  const auto each = static_cast<double>(2 * model.channels.size() * (agents + 1));
   std::vector<std::size_t> order = spread(d, d);
   const std::size_t most = std::max(std::size_t{2}, static_cast<std::size_t>(numbers / each));
   if (d <= most) return order;
@@ -313,39 +342,201 @@ std::vector<std::size_t> coefficients_to_keep(const Model& model,
   return order;
 }
 
+// Which agents of a fit to keep: all where there is room; else those with a reason first, then
+// evenly spread in the order of their gain.
+std::vector<std::size_t> fit_agents_to_keep(const Json& agents, std::size_t channels, double numbers) {
+  const std::size_t n = agents.size();
+  // An agent takes about 16 numbers beside two coefficients of each channel with their errors.
+  const auto most = static_cast<std::size_t>(numbers / static_cast<double>(16 + 5 * channels));
+  if (n <= std::max(most, kLeast)) return spread(n, n);
+  std::vector<std::size_t> kept, others;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Json* why = agents[i].find("why");
+    const bool special = why != nullptr && why->is_string() && !why->string().empty();
+    (special && kept.size() < most / 2 ? kept : others).push_back(i);
+  }
+  const auto gain = [&](std::size_t i) {
+    const Json* of = agents[i].find("gain");
+    return of != nullptr && (*of)["mean"].is_number() ? (*of)["mean"].get<double>() : 0;
+  };
+  std::stable_sort(others.begin(), others.end(),
+                   [&](std::size_t a, std::size_t b) { return gain(a) < gain(b); });
+  for (std::size_t place : spread(others.size(), most - kept.size())) kept.push_back(others[place]);
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+// The place of a word in a list, as a letter: A, B, …
+char letter(const Json& word, std::initializer_list<const char*> words) {
+  char at = 'A';
+  for (const char* one : words) {
+    if (word.is_string() && word.string() == one) return at;
+    ++at;
+  }
+  return '?';
+}
+
+// The agents as columns, since a list of objects is six times as long.
+Json agent_columns(const Json& agents, const std::vector<std::size_t>& kept) {
+  Json columns{{"count", agents.size()},
+               {"agent", Json::array()},
+               {"rows", Json::array()},
+               {"why", Json::object()},
+               {"numbers", Json::object()}};
+  if (kept.size() < agents.size()) columns["shown"] = kept;
+  std::string given, verdict;
+  std::vector<std::pair<std::string, Numbers>> numbers;
+  for (std::size_t at = 0; at < kept.size(); ++at) {
+    const Json& a = agents[kept[at]];
+    columns["agent"].push_back(a["agent"]);
+    columns["rows"].push_back(a["rows"]);
+    given += letter(a["given"], {"personalised", "alone", "pooled"});
+    if (const Json* word = a.find("verdict")) verdict += letter(*word, {"gained", "even", "lost"});
+    if (const Json* why = a.find("why"); why != nullptr && !why->string().empty())
+      columns["why"][std::to_string(at)] = *why;
+    std::size_t column = 0;  // all agents have the same ones
+    const auto put = [&](const std::string& name, const Json& value) {
+      if (at == 0) numbers.emplace_back(name, Numbers(kept.size(), kNone));
+      if (column < numbers.size() && value.is_number())
+        numbers[column].second[at] = value.get<double>();
+      ++column;
+    };
+    for (const char* key : {"score", "accuracy", "gain", "weights"})
+      if (const Json* of = a.find(key); of != nullptr && of->is_object())
+        for (const JsonMember& m : of->members())
+          if (key != std::string_view("weights") || m.key != "pooled")  // they add up to 1
+            put(std::string(key) + "." + m.key, m.value);
+    if (const Json* value = a.find("probability")) put("probability", *value);
+  }
+  columns["given"] = given;
+  columns["verdict"] = verdict;
+  for (const auto& [name, values] : numbers) columns["numbers"][name] = pack(values);
+  return columns;
+}
+
+// The centre per unit of the columns: coefficients, 90 % intervals, spreads between agents.
+Json centre_data(const Model& shown, const Model& model, const std::vector<std::size_t>& kept) {
+  Json centres = Json::array();
+  for (std::size_t c = 0; c < shown.channels.size(); ++c) {
+    const ChannelModel& channel = shown.channels[c];
+    Numbers x, half, between = spread_of(channel);
+    for (std::size_t r : kept) {
+      x.push_back(channel.centre.x[r]);
+      half.push_back(half_width(shown, channel, r, kConfidence));
+    }
+    centres.push_back({{"name", channel_name(model, c)},
+                       {"x", pack(x)},
+                       {"half", pack(half)},
+                       {"spread", between.empty() ? "" : pack(pick(between, kept))},
+                       {"pooled", model.channels[c].pooled_weight}});
+  }
+  return centres;
+}
+
+// Of affinity: the agents as columns, and the distances of as many as there is room for.
+Json pilot_data(const ResultFiles& result, std::size_t room) {
+  constexpr std::size_t kMostPairs = 150;  // agents whose distances are shown
+  constexpr const char* kScores[] = {"environment", "delta_cen", "lambda", "predicted_excess",
+                                     "predicted_loss"};
+  Json data = result.summary;
+  data.erase("agents");
+  data.erase("alike");
+  round_numbers(data);
+  const Json& agents = result.summary["agents"];
+  const std::size_t n = agents.size();
+  const auto most = static_cast<std::size_t>(numbers_left(data, room) / 30);
+  std::vector<std::size_t> order = spread(n, n);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto loss = [&](std::size_t i) {
+      const Json& value = agents[i]["predicted_loss"]["value"];
+      return value.is_number() ? value.get<double>() : 1;
+    };
+    return loss(a) < loss(b);
+  });
+  Json columns{{"count", n},          {"agent", Json::array()}, {"rows", Json::array()},
+               {"used", Json::array()}, {"numbers", Json::object()}};
+  std::string prospect;
+  std::vector<Numbers> numbers(3 * std::size(kScores));
+  for (std::size_t place : spread(n, std::max(most, kLeast))) {
+    const Json& a = agents[order[place]];
+    columns["agent"].push_back(a["agent"]);
+    columns["rows"].push_back(a["rows"]);
+    columns["used"].push_back(a["pilot_rows"]);
+    const Json* word = a.find("prospect");
+    prospect += letter(word == nullptr ? Json() : *word,
+                       {to_text(Prospect::kGain), to_text(Prospect::kEven), to_text(Prospect::kLoss)});
+    std::size_t column = 0;
+    for (const char* key : kScores)
+      for (const char* part : {"value", "lo", "hi"}) {
+        const Json& value = a[key][part];
+        numbers[column++].push_back(value.is_number() ? value.get<double>() : kNone);
+      }
+  }
+  columns["prospect"] = prospect;
+  std::size_t column = 0;
+  for (const char* key : kScores)
+    for (const char* part : {"value", "lo", "hi"})
+      columns["numbers"][std::string(key) + "." + part] = pack(numbers[column++]);
+  data["agents"] = std::move(columns);
+  const Json& alike = result.summary["alike"];
+  const std::vector<std::size_t> shown = spread(alike["order"].size(), kMostPairs);
+  Json names = Json::array();
+  Numbers distances;
+  for (std::size_t i : shown) {
+    names.push_back(alike["order"][i]);
+    for (std::size_t j : shown) distances.push_back(alike["distance"][i][j].get<double>());
+  }
+  data["alike"] = {{"all", alike["order"].size()}, {"order", std::move(names)}, {"distance", pack(distances)}};
+  return data;
+}
+
 Json fit_data(const ResultFiles& result, std::size_t room) {
   const Model& model = *result.model;
+  const Model in_own_units = in_units(model);
   const std::size_t d = model.encoding.dim();
   const std::vector<std::string> names = model.encoding.names();
   Json data = result.summary;
+  data.erase("agents");
   round_numbers(data);
+  const std::vector<std::size_t> agents = fit_agents_to_keep(
+      result.summary["agents"], model.channels.size(), numbers_left(data, room));
+  data["agents"] = agent_columns(result.summary["agents"], agents);
   std::vector<Numbers> between;
   for (std::size_t c = 0; c < model.channels.size(); ++c)
     between.push_back(between_agents(model, c));
   const std::vector<std::size_t> kept =
-      coefficients_to_keep(model, between, numbers_left(data, room));
+      coefficients_to_keep(model, between, agents.size(), numbers_left(data, room));
   const Numbers no_errors(d, kNone);  // of a stream
   Json shown{{"target", model.encoding.predicted()},
              {"classes", model.encoding.classes},
              {"outcomes", model.encoding.outcomes},
+             {"numeric", model.encoding.numeric() && !model.encoding.values},
              {"all", d},
              {"names", Json::array()},
+             {"levels", Json::object()},
+             {"sd", pack(pick(column_sd(model.encoding), kept))},
+             {"centre", centre_data(in_own_units, model, kept)},
              {"channels", Json::array()}};
   for (std::size_t r : kept) shown["names"].push_back(names[r]);
+  for (const Source& s : model.encoding.sources)  // a column of texts: beside which level?
+    if (!s.levels.empty()) shown["levels"][s.name] = s.levels.front();
   for (std::size_t c = 0; c < model.channels.size(); ++c) {
     const auto errors = [&](const LinearModel& m) -> const Numbers& {
       return m.se.empty() ? no_errors : m.se;
     };
     const LinearModel& centre = model.channels[c].centre;
-    Numbers x, se;
-    for (const AgentModel& a : model.agents)
+    Numbers x, se, intercept;
+    for (std::size_t i : agents) {
+      const LinearModel& own = in_own_units.agents[i].channels[c];
       for (std::size_t r : kept) {
-        x.push_back(a.channels[c].x[r]);
-        se.push_back(errors(a.channels[c])[r]);
+        x.push_back(own.x[r]);
+        se.push_back(errors(own)[r]);
       }
+      intercept.push_back(model.agents[i].channels[c].x[0]);
+    }
     shown["channels"].push_back({{"between", pack(pick(between[c], kept))},
                                  {"centre", pack(pick(centre.x, kept))},
-                                 {"centre_se", pack(pick(errors(centre), kept))},
+                                 {"intercept", pack(intercept)},
                                  {"x", pack(x)},
                                  {"se", pack(se)}});
   }
@@ -369,8 +560,10 @@ std::string pack(const std::vector<double>& numbers) {
 }
 
 Json page_data(const ResultFiles& result, std::size_t room) {
-  Json data = result.fitted() ? fit_data(result, room) : study_data(result, room);
-  data["kind"] = result.fitted() ? "fit" : "study";
+  Json data = result.fitted()    ? fit_data(result, room)
+              : result.piloted() ? pilot_data(result, room)
+                                 : study_data(result, room);
+  data["kind"] = result.fitted() ? "fit" : result.piloted() ? "affinity" : "study";
   data["folder"] = result.folder;
   return data;
 }

@@ -123,6 +123,25 @@ TEST_F(Page, EveryRowFindsItsSetting) {
   EXPECT_EQ(data["steps"].size(), 1u);  // all curves share one list
 }
 
+TEST_F(Page, SweptKeysAreExplained) {
+  const Json labels = page_data(read_result(run("a")), kRoom)["labels"];
+  ASSERT_EQ(labels.size(), 2u);
+  EXPECT_TRUE(labels["problem.delta_env"].string().starts_with("environment heterogeneity: "));
+  EXPECT_TRUE(labels["run.iterate"].string().starts_with("what is scored"));
+}
+
+TEST_F(Page, ClaimsAreTakenFromTheFolderAndChecked) {
+  const std::string folder = run("a");
+  EXPECT_FALSE(page_data(read_result(folder), kRoom)["claims"].is_array());
+  write_file(folder + "/claims.json",
+             R"([{"says": "it falls", "measured": 0.5, "lo": 0, "hi": 1, "holds": true}])");
+  const Json claims = page_data(read_result(folder), kRoom)["claims"];
+  ASSERT_EQ(claims.size(), 1u);
+  EXPECT_EQ(claims[0]["says"], "it falls");
+  write_file(folder + "/claims.json", R"([{"says": "it falls", "lo": 0, "hi": 1, "holds": true}])");
+  refused(folder, "'measured'");
+}
+
 TEST_F(Page, ManyAgentsAreThinnedButNotTheBestAndTheWorst) {
   const std::string folder = run(
       "many", {"problem.agents=4000", "run.replicates=2", "run.steps=2", "run.curve_agents=[]"});
@@ -225,10 +244,82 @@ TEST_F(Page, ResultsWithNothingInCommonDoNotCompare) {
   EXPECT_THROW(compare(a, b), BadInput);
 }
 
+// The agents of a fit's summary, with these reasons and gains that rise.
+Json agents(const std::vector<std::string>& reasons) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < reasons.size(); ++i)
+    list.push_back({{"agent", "a" + std::to_string(i)},
+                    {"rows", 10 + i},
+                    {"given", i == 1 ? "alone" : "personalised"},
+                    {"verdict", "even"},
+                    {"score", {{"given", 1.5}, {"personalised", 1.5}, {"alone", 2.0}, {"pooled", 3.0}}},
+                    {"gain", {{"mean", static_cast<double>(i)}, {"lo", Json()}, {"hi", 7.0}}},
+                    {"probability", 0.75},
+                    {"why", reasons[i]}});
+  return list;
+}
+
+// A fit of one coefficient, with so many agents.
+ResultFiles fit_of(const std::vector<std::string>& reasons) {
+  ResultFiles result;
+  result.summary = {{"headline", "h"}, {"agents", agents(reasons)}};
+  Model& model = result.model.emplace();
+  model.encoding.target = "y";
+  model.encoding.sources.push_back({.name = "u", .levels = {}, .mean = {10}, .sd = {4}});
+  ChannelModel channel;
+  channel.centre = {.x = {5, 2}, .se = {0.5, 0.1}, .cov = {}};
+  channel.D = {1, 0, 0, 0.25};
+  model.channels.push_back(channel);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    AgentModel agent;
+    agent.channels.push_back({.x = {6, 1}, .se = {0.5, 0.2}, .cov = {1, 0, 0, 0.04}});
+    model.agents.push_back(agent);
+  }
+  return result;
+}
+
+TEST(FitPage, CoefficientsArePerUnitOfTheirColumns) {
+  const Json shown = page_data(fit_of({"", "", ""}), 500'000)["model"];
+  const std::vector<double> centre = unpacked(shown["centre"][0]["x"].string());
+  EXPECT_EQ(centre, (std::vector<double>{5 - 10 * 0.5, 0.5}));  // at 0, and per unit
+  const std::vector<double> own = unpacked(shown["channels"][0]["x"].string());
+  EXPECT_EQ(own[0], 6 - 10 * 0.25);
+  EXPECT_EQ(own[1], 0.25);
+  EXPECT_EQ(unpacked(shown["channels"][0]["intercept"].string())[0], 6);  // where u is 10
+  EXPECT_EQ(unpacked(shown["sd"].string()), (std::vector<double>{1, 4}));
+  EXPECT_NEAR(unpacked(shown["centre"][0]["spread"].string())[1], 0.125, 1e-5);
+}
+
+TEST(FitPage, AgentsAreColumns) {
+  const Json data = page_data(fit_of({"", "few rows", ""}), 500'000)["agents"];
+  EXPECT_EQ(data["count"], 3);
+  EXPECT_EQ(data["given"], "ABA");
+  EXPECT_EQ(data["verdict"], "BBB");
+  EXPECT_EQ(data["why"].size(), 1u);
+  EXPECT_EQ(data["why"]["1"], "few rows");
+  EXPECT_EQ(unpacked(data["numbers"]["gain.mean"].string()), (std::vector<double>{0, 1, 2}));
+  EXPECT_TRUE(std::isnan(unpacked(data["numbers"]["gain.lo"].string())[0]));
+  EXPECT_EQ(unpacked(data["numbers"]["score.pooled"].string())[2], 3);
+}
+
+TEST(FitPage, OfTooManyAgentsThoseWithAReasonStay) {
+  std::vector<std::string> reasons(20'000);
+  for (std::size_t i = 0; i < reasons.size(); i += 1000) reasons[i] = "special";
+  const Json data = page_data(fit_of(reasons), 300'000);
+  const auto shown = data["agents"].get<std::vector<std::size_t>>("shown");
+  EXPECT_LT(shown.size(), 20'000u);
+  EXPECT_GT(shown.size(), 1000u);
+  EXPECT_EQ(data["agents"]["count"], 20'000);
+  for (std::size_t i = 0; i < reasons.size(); i += 1000)
+    EXPECT_TRUE(std::binary_search(shown.begin(), shown.end(), i)) << i;
+  EXPECT_EQ(shown.back(), 19'999u);  // the largest gain
+  EXPECT_LE(print_json(data).size(), 330'000u);
+}
+
 // A stream's model has neither standard errors nor a spread between agents.
 TEST_F(Page, AStreamsModelHasNoErrorsButASpread) {
   ResultFiles result;
-  result.summary = {{"headline", "h"}};
+  result.summary = {{"headline", "h"}, {"agents", agents({"", "", ""})}};
   Model& model = result.model.emplace();
   model.solver = SolverKind::kStream;
   model.encoding.outcomes = {"speed", "comfort"};
@@ -250,9 +341,8 @@ TEST_F(Page, AStreamsModelHasNoErrorsButASpread) {
   EXPECT_EQ(unpacked(one["x"].string()).size(), 9u);
   EXPECT_EQ(unpacked(one["between"].string()), (std::vector<double>{0, 4, 4}));
   ASSERT_EQ(unpacked(one["se"].string()).size(), 9u);
-  ASSERT_EQ(unpacked(one["centre_se"].string()).size(), 3u);
-  for (const char* key : {"se", "centre_se"})
-    for (double se : unpacked(one[key].string())) EXPECT_TRUE(std::isnan(se)) << key;
+  for (double se : unpacked(one["se"].string())) EXPECT_TRUE(std::isnan(se));
+  for (double half : unpacked(shown["centre"][0]["half"].string())) EXPECT_TRUE(std::isnan(half));
 
   // Where room is short, the coefficients in which agents differ stay.
   const Json narrow = page_data(result, 0)["model"];

@@ -34,6 +34,35 @@ class Checker {
     }
   }
 
+  void pilot(const Json& j) const {
+    manifest(j);
+    for (const char* key : {"rows", "pilot_rows"}) need(j, key, &Json::is_integer);
+    for (const char* key : {"delta_env", "delta_obj", "noise_share"})
+      numbers(j, key, {"value", "lo", "hi"});
+    whole_numbers(j, "prospects");
+    const Json& alike = need(j, "alike", &Json::is_object);
+    const std::size_t n = list(alike, "order").size();
+    if (list(alike, "distance").size() != n) damaged("distance");
+    for (const Json& row : alike["distance"].elements())
+      if (counts(row) != n) damaged("distance");
+    for (const Json& a : list(j, "agents")) {
+      need(a, "agent", &Json::is_string);
+      for (const char* key : {"rows", "pilot_rows"}) need(a, key, &Json::is_integer);
+      for (const char* key : {"environment", "delta_cen", "lambda", "predicted_excess", "predicted_loss"})
+        numbers(a, key, {"value", "lo", "hi"});
+    }
+  }
+
+  void claims(const Json& j) const {
+    if (!j.is_array()) damaged("claims");
+    for (const Json& claim : j.elements()) {
+      need(claim, "says", &Json::is_string);
+      need(claim, "holds", &Json::is_bool);
+      for (const char* key : {"measured", "lo", "hi"})
+        if (!claim.contains(key) || !(claim[key].is_number() || claim[key].is_null())) damaged(key);
+    }
+  }
+
   void fit(const Json& j, const Model& model) const {
     manifest(j);
     const bool scored = j.contains("score") && !j["score"].is_null();
@@ -47,6 +76,21 @@ class Checker {
           for (const char* key : {"share", "predicted", "observed"})
             need(bin, key, &Json::is_number);
         for (const char* key : {"auc", "brier", "calibration_error"}) losses(j["score"], key);
+      }
+      if (j["score"].contains("confusion")) {
+        const std::size_t classes = model.encoding.classes.size();
+        for (const Json& row : list(j["score"], "confusion"))
+          if (counts(row) != classes) damaged("confusion");
+        if (j["score"]["confusion"].size() != classes) damaged("confusion");
+      }
+      if (j["score"].contains("predicted")) {
+        const Json& grid = need(j["score"], "predicted", &Json::is_object);
+        for (const char* key : {"lo", "hi"}) need(grid, key, &Json::is_number);
+        const auto cells = static_cast<std::size_t>(need(grid, "cells", &Json::is_integer).get<int>());
+        if (!grid.contains("rows") || counts(grid["rows"]) != cells * cells) damaged("predicted");
+        const Json& residuals = need(j["score"], "residuals", &Json::is_object);
+        for (const char* key : {"from", "width"}) need(residuals, key, &Json::is_number);
+        if (!residuals.contains("rows") || counts(residuals["rows"]) == 0) damaged("residuals");
       }
     }
     const Json::Array& agents = list(j, "agents");
@@ -85,6 +129,13 @@ class Checker {
     for (const char* name : names)
       if (!e.contains(name) || !(e[name].is_number() || e[name].is_null())) damaged(key);
   }
+  // How many numbers are in a list of nothing else.
+  std::size_t counts(const Json& list) const {
+    if (!list.is_array()) return 0;
+    for (const Json& number : list.elements())
+      if (!number.is_number()) return 0;
+    return list.size();
+  }
   void estimate(const Json& at, const char* key) const { numbers(at, key, {"mean", "lo", "hi"}); }
   void losses(const Json& at, const char* key) const {
     numbers(at, key, {"given", "personalised", "alone", "pooled"});
@@ -99,6 +150,15 @@ class Checker {
   std::string path_;
 };
 
+Json parsed(const std::string& path) {
+  try {
+    return parse_json(content_of(path));
+  } catch (const BadJson& e) {
+    throw BadInput(
+        fmt::format("{} is damaged: it is not whole JSON ({}); make the result again", path, e.what()));
+  }
+}
+
 }  // namespace
 
 ResultFiles read_result(const std::string& folder) {
@@ -106,17 +166,12 @@ ResultFiles read_result(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(dir, error))
     throw BadInput(
-        fmt::format("{} is not a folder; run, reproduce and fit write one (`out`)", folder));
+        fmt::format("{} is not a folder; run, reproduce, fit and affinity write one (`out`)", folder));
   const fs::path path = dir / "summary.json";
   if (!fs::exists(path, error))
     throw BadInput(fmt::format("{} is not a result folder: it has no summary.json", folder));
-  ResultFiles r{folder, {}, {}};
-  try {
-    r.summary = parse_json(content_of(path.string()));
-  } catch (const BadJson& e) {
-    throw BadInput(fmt::format("{} is damaged: it is not whole JSON ({}); make the result again",
-                               path.string(), e.what()));
-  }
+  ResultFiles r{folder, {}, {}, {}};
+  r.summary = parsed(path.string());
   const bool study = r.summary.contains("settings");
   const auto whole = [&](const char* name) {
     if (!fs::exists(dir / name, error))
@@ -126,6 +181,12 @@ ResultFiles read_result(const std::string& folder) {
   if (study) {
     check.study(r.summary);
     for (const char* name : {"curves.csv", "agents.csv"}) whole(name);
+    if (const fs::path claims = dir / "claims.json"; fs::exists(claims, error)) {
+      r.claims = parsed(claims.string());
+      Checker(claims.string()).claims(r.claims);
+    }
+  } else if (r.piloted()) {
+    check.pilot(r.summary);
   } else {
     if (!r.summary.contains("agents"))
       throw BadInput(fmt::format(

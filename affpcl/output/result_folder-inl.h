@@ -13,7 +13,9 @@ struct ResultFiles {
   std::string folder;
   Json summary;                // its shape has been checked
   std::optional<Model> model;  // of a fit
+  Json claims;                 // of a reproduced study; null where there are none
   bool fitted() const { return model.has_value(); }
+  bool piloted() const { return summary.contains("pilot_rows"); }  // of affinity
 };
 
 ResultFiles read_result(const std::string& folder);

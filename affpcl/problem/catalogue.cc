@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/estimation.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/glm.h"
 #include "affpcl/problem/least_squares.h"
@@ -17,8 +18,9 @@ namespace {
 
 std::vector<ProblemKind>& registry() {
   static std::vector<ProblemKind> kKinds = {
-      Gaussian::kind(), LeastSquares::kind(), Logistic::kind(), softmax_kind(), poisson_kind(),
-      Network::kind(),  Tabular::kind(),      Td::kind(),       Sarsa::kind(),  Rows::kind(),
+      Gaussian::kind(), Estimation::kind(), LeastSquares::kind(), Logistic::kind(),
+      softmax_kind(),   poisson_kind(),     Network::kind(),      Tabular::kind(),
+      Td::kind(),       Sarsa::kind(),      Rows::kind(),
   };
   return kKinds;
 }

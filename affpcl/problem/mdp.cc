@@ -272,6 +272,21 @@ Chain pairs_under_policy(const Mdp& mdp, std::span<const double> pi) {
   return chain;
 }
 
+// In a run's hot loop: without the checks of the others.
+double expected_return(const Mdp& mdp, std::span<const double> pi) {
+  const std::size_t S = at(mdp.states), A = at(mdp.actions);
+  Matrix M = Matrix::identity(S);  // I - gamma P of the policy
+  Vector r(S);
+  for (std::size_t row = 0; row < S * A; ++row) {
+    r[row / A] += pi[row] * mdp.R[row];
+    const double weight = mdp.gamma * pi[row];
+    double* to = M.row(row / A).data();
+    const double* P = mdp.P.data() + row * S;
+    for (std::size_t next = 0; next < S; ++next) to[next] -= weight * P[next];
+  }
+  return sum(solve(M, r)) / mdp.states;
+}
+
 std::vector<double> policy_q(const Mdp& mdp, std::span<const double> pi) {
   check_mdp("mdp", mdp);
   const Chain chain = under_policy(mdp, pi);
@@ -398,7 +413,10 @@ class SarsaMap {
   // None where the policy hardly ever takes some actions and the fixed point is lost in rounding.
   std::optional<Vector> way(const Vector& x) const {
     const std::vector<double> pi = softmax_policy(mdp_.actions, multiply(phi_, x), temperature_);
-    const std::vector<double> law = pair_law(mdp_, pi);
+    // Features that represent every Q leave nothing to weigh, however rarely a pair is met.
+    const std::vector<double> law = phi_.rows() == phi_.cols()
+                                        ? std::vector<double>(at(mdp_.pairs()), 1.0)
+                                        : pair_law(mdp_, pi);
     std::optional<Vector> to =
         fixed_point(phi_, next_features(mdp_, phi_, pi), vector("law", law, mdp_.pairs()),
                     vector("R", mdp_.R, mdp_.pairs()), mdp_.gamma);
@@ -469,9 +487,9 @@ std::vector<double> sarsa_fixed_point(const Mdp& mdp, const Basis& basis, double
     }
     if (done()) return x;
   }
-  throw Failure(
-      fmt::format("no fixed point of SARSA at temperature {}: after {} steps x still moves by {}",
-                  temperature, kCycles * kSteps, largest(way)));
+  throw Failure(fmt::format(
+      "no fixed point of SARSA at temperature {}: after {} steps x still moves by {:.2g}",
+      temperature, kCycles * kSteps, largest(way)));
 }
 
 }  // namespace affpcl

@@ -50,6 +50,8 @@ std::vector<double> chain_values(const Chain& chain, std::span<const double> r, 
 Chain under_policy(const Mdp& mdp, std::span<const double> pi);        // over states
 Chain pairs_under_policy(const Mdp& mdp, std::span<const double> pi);  // over pairs (s, a)
 std::vector<double> policy_q(const Mdp& mdp, std::span<const double> pi);
+// The expected discounted return of a policy, the first state being uniform. Unchecked.
+double expected_return(const Mdp& mdp, std::span<const double> pi);
 std::vector<double> value_iteration(const Mdp& mdp, double tolerance);  // |Q - Q*| <= tolerance
 std::vector<double> policy_iteration(const Mdp& mdp);                   // Q*
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
@@ -31,12 +32,44 @@ struct Column {
   const double* p;
 };
 
+// With tabular features d is given by states and actions.
+Sarsa::Config with_dim(Sarsa::Config config) {
+  if (config.features != Sarsa::Features::kTabular) return config;
+  const int cells = config.states * config.actions;
+  if (config.dim != cells && config.dim != Sarsa::Config{}.dim)
+    throw BadInput(fmt::format(
+        "dim = {} is not the number of tabular features: {} states of {} actions have {}; leave "
+        "dim out",
+        config.dim, config.states, config.actions, cells));
+  if (cells > Sarsa::kMost)
+    throw BadInput(
+        fmt::format("{} states of {} actions have {} tabular features, but at most {} "
+                    "are possible",
+                    config.states, config.actions, cells, Sarsa::kMost));
+  config.dim = cells;
+  return config;
+}
+
+void put(const Store& store, std::int64_t agent, std::span<const double> v) {
+  const Out block = store.block(agent / kLanes)[{0, static_cast<int>(v.size())}];
+  for (std::size_t r = 0; r < v.size(); ++r) block.row(static_cast<int>(r))[agent % kLanes] = v[r];
+}
+
 // stationary(o) pi(a|o)
 std::vector<double> pair_law(const Mdp& mdp, std::span<const double> pi) {
   const std::vector<double> state = stationary(under_policy(mdp, pi));
   std::vector<double> law(pi.begin(), pi.end());
   for (int c = 0; c < mdp.pairs(); ++c) law[at(c)] *= state[at(c / mdp.actions)];
   return law;
+}
+
+// The mean over states of the best action's value.
+double best_mean(std::span<const double> q, int actions) {
+  double sum = 0;
+  for (std::size_t o = 0; o < q.size(); o += at(actions))
+    sum += *std::max_element(q.begin() + static_cast<std::ptrdiff_t>(o),
+                             q.begin() + static_cast<std::ptrdiff_t>(o) + actions);
+  return sum * actions / static_cast<double>(q.size());
 }
 
 }  // namespace
@@ -46,9 +79,7 @@ std::vector<double> pair_law(const Mdp& mdp, std::span<const double> pi) {
 class Sarsa::Law final : public Occupancy {
  public:
   Law(const Sarsa& problem, bool exact) : problem_(problem), exact_(exact) {}
-  int cells() const override {
-    return problem_.cells() * (exact_ ? problem_.config_.states : 1);
-  }
+  int cells() const override { return problem_.cells() * (exact_ ? problem_.config_.states : 1); }
   void cell(Lanes lanes, In s, Out index) const override {
     problem_.cell(lanes, s, index);
     for (int l = 0; exact_ && l < lanes.count; ++l)
@@ -80,7 +111,9 @@ const Params<Sarsa::Config>& Sarsa::params() {
       {"agents", &Config::agents, "number of agents n", between(1, kMostAgents)},
       {"states", &Config::states, "number of states", between(1, 1000)},
       {"actions", &Config::actions, "number of actions", between(1, kMost)},
-      {"dim", &Config::dim, "features of a state and action d", between(1, kMost)},
+      {"dim", &Config::dim, "features of a state and action d; tabular: states * actions",
+       between(1, kMost)},
+      {"features", &Config::features, "of a state and action: random of length 1, or one-hot"},
       {"gamma", &Config::gamma, "discount of the future, below 1", between(0, 1)},
       {"temperature", &Config::temperature, "the policy is softmax(Q / temperature)",
        above(0, 1e6)},
@@ -89,7 +122,8 @@ const Params<Sarsa::Config>& Sarsa::params() {
       {"delta_obj", &Config::delta_obj, "relative perturbation of the rewards", between(0, 1e6)},
       {"error", &Config::error,
        "what the error is measured to: theta_fp (the on-policy fixed point), "
-       "theta_q (the projected value of softmax(Q*)), q_star (Q* itself)"},
+       "theta_q (the projected value of softmax(Q*)), q_star (Q* itself); or regret (the best "
+       "discounted return minus the policy's)"},
       {"first_central", &Config::first_central, "the first agent has the base kernel and rewards"},
   };
   return kParams;
@@ -100,11 +134,14 @@ ProblemKind Sarsa::kind() {
       "sarsa", "on-policy control of finite MDPs by SARSA; each agent acts by its own iterate");
 }
 
-Sarsa::Sarsa(const Config& config, std::uint64_t seed, std::uint32_t replicate) : config_(config) {
+Sarsa::Sarsa(const Config& given, std::uint64_t seed, std::uint32_t replicate)
+    : config_(with_dim(given)) {
+  const Config& config = config_;
   const int S = config.states, A = config.actions, C = S * A;
   const std::int64_t n = config.agents;
   const Key key{seed, replicate, 0};
-  basis_ = random_basis(key, C, config.dim);
+  basis_ = config.features == Features::kTabular ? Basis{C, C, Matrix::identity(at(C)).all()}
+                                                 : random_basis(key, C, config.dim);
   const std::vector<double> P = uniform_kernel(key, kNoAgent, C, S),
                             R = uniform_rewards(key, kNoAgent, C);
   R0_.assign(at(C), 0.0);
@@ -270,28 +307,60 @@ void Sarsa::cell(Lanes lanes, In s, Out index) const {
 void Sarsa::table_value(Lanes, In s, In, Out value) const { copy({s.row(kReward), 1}, value); }
 
 void Sarsa::solve_truth() {
+  const int C = cells(), d = config_.dim;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> even(at(C), 1.0 / C);
+  truth_.x = Store(d, config_.agents);
+  q_target_ = Store(d, config_.agents);
+  for (std::int64_t i = 0; i < config_.agents; ++i) {
+    const Mdp& m = mdp(i);
+    q_star_.push_back(policy_iteration(m));
+    best_return_.push_back(best_mean(q_star_.back(), config_.actions));
+    const std::vector<double> pi =
+        softmax_policy(config_.actions, q_star_.back(), config_.temperature);
+    const bool all = config_.features == Features::kTabular;  // nothing to weigh
+    try {
+      put(q_target_, i, project(basis_, all ? even : pair_law(m, pi), policy_q(m, pi)));
+    } catch (const BadInput&) {  // a policy that leaves features without weight
+      if (config_.error == Error::kThetaQ) throw;
+      put(q_target_, i, Vector(at(d), none));
+    }
+  }
+  fixed_points_ = find_fixed_points();
+  if (fixed_points_) return find_centre();
+  for (std::int64_t i = 0; i < config_.agents; ++i)
+    put(truth_.x, i, project(basis_, even, q_star_[at(i)]));
+  truth_.xc.assign(at(d), none);
+}
+
+// Policies that answer each other in turns have no fixed point that could be found. What does not
+// need it goes on without.
+bool Sarsa::find_fixed_points() {
+  for (std::int64_t i = 0; i < config_.agents; ++i) {
+    try {
+      put(truth_.x, i, sarsa_fixed_point(mdp(i), basis_, config_.temperature));
+    } catch (const Failure& e) {
+      if (config_.error == Error::kThetaFp)
+        throw Failure(fmt::format(
+            "agent {}: {}; error = \"q_star\" and error = \"regret\" need no fixed point", i,
+            e.what()));
+      return false;
+    }
+  }
+  return true;
+}
+
+void Sarsa::find_centre() {
   const int S = config_.states, A = config_.actions, C = S * A, d = config_.dim;
-  const std::int64_t n = config_.agents;
-  truth_.x = Store(d, n);
-  q_target_ = Store(d, n);
-  const auto put = [&](const Store& store, std::int64_t i, const std::vector<double>& v) {
-    const Out block = store.block(i / kLanes)[{0, d}];
-    for (int r = 0; r < d; ++r) block.row(r)[i % kLanes] = v[at(r)];
-  };
   const MatrixView F(basis_.phi.data(), at(C), at(d));
   Matrix G(at(d), at(d));  // sum over agents of E phi phi'
   Vector b(at(d));
   Matrix flow(at(C), at(S));  // sum over agents of the law of (o, a, o')
-  for (std::int64_t i = 0; i < n; ++i) {
+  std::vector<double> values(at(C));
+  for (std::int64_t i = 0; i < config_.agents; ++i) {
     const Mdp& m = mdp(i);
-    const std::vector<double> x = sarsa_fixed_point(m, basis_, config_.temperature);
-    put(truth_.x, i, x);
-    q_star_.push_back(policy_iteration(m));
-    const std::vector<double> pi = softmax_policy(A, q_star_.back(), config_.temperature);
-    put(q_target_, i, project(basis_, pair_law(m, pi), policy_q(m, pi)));
-
-    std::vector<double> values(at(C));
-    for (int c = 0; c < C; ++c) values[at(c)] = value(c, x.data());
+    const Column x(truth_.x.block(i / kLanes)[{0, d}], static_cast<int>(i % kLanes));
+    for (int c = 0; c < C; ++c) values[at(c)] = value(c, x.p);
     const std::vector<double> law = pair_law(m, softmax_policy(A, values, config_.temperature));
     for (std::size_t c = 0; c < law.size(); ++c) {
       for (std::size_t r = 0; r < b.size(); ++r) {
@@ -302,7 +371,7 @@ void Sarsa::solve_truth() {
         flow(c, next) += law[c] * m.P[c * flow.cols() + next];
     }
   }
-  // The central fixed point, while every agent acts by its own solution: x^c chooses a' only.
+  // x^c chooses a' only.
   Vector xc = solve_symmetric(G, b);
   truth_.thetac = xc;  // linear rewards
   Matrix discounted = multiply(transposed(flow), F);
@@ -325,10 +394,21 @@ void Sarsa::solve_truth() {
   truth_.xc = xc;
 }
 
+double Sarsa::regret(std::int64_t agent, const double* x) const {
+  std::vector<double> pi(at(cells()));
+  for (int o = 0; o < config_.states; ++o) policy(o, x, pi.data() + o * config_.actions);
+  if (!std::all_of(pi.begin(), pi.end(), [](double p) { return std::isfinite(p); }))
+    return std::numeric_limits<double>::quiet_NaN();  // x diverged
+  return best_return_[at(agent)] - expected_return(mdp(agent), pi);
+}
+
 void Sarsa::error(Error which, Lanes lanes, In x, double* row) const {
   const Field all{0, config_.dim};
   switch (which) {
     case Error::kThetaFp:
+      if (!fixed_points_)
+        return fill({row, 1, lanes_to_write(lanes.count)},
+                    std::numeric_limits<double>::quiet_NaN());
       return squared_distance(x, truth_.x.block(lanes.first / kLanes)[all], {row, 1});
     case Error::kThetaQ:
       return squared_distance(x, q_target_.block(lanes.first / kLanes)[all], {row, 1});
@@ -341,6 +421,9 @@ void Sarsa::error(Error which, Lanes lanes, In x, double* row) const {
           row[l] += gap * gap / cells();
         }
       }
+      return;
+    case Error::kRegret:
+      for (int l = 0; l < lanes.count; ++l) row[l] = regret(lanes.first + l, Column(x, l).p);
   }
 }
 
@@ -348,12 +431,18 @@ void Sarsa::error(Lanes lanes, In x, Scratch&, Out one_row) const {
   error(config_.error, lanes, x, one_row.p);
 }
 
-std::vector<std::string> Sarsa::more_errors() const { return {"theta_fp", "theta_q", "q_star"}; }
+std::vector<std::string> Sarsa::more_errors() const {
+  return {"theta_fp", "theta_q", "q_star", "regret", "return"};
+}
 
+// The return itself, of which more is better, stands last.
 void Sarsa::more_errors(Lanes lanes, In x, Out rows) const {
   error(Error::kThetaFp, lanes, x, rows.row(0));
   error(Error::kThetaQ, lanes, x, rows.row(1));
   error(Error::kQStar, lanes, x, rows.row(2));
+  error(Error::kRegret, lanes, x, rows.row(3));
+  for (int l = 0; l < lanes.count; ++l)
+    rows.row(4)[l] = best_return_[at(lanes.first + l)] - rows.row(3)[l];
 }
 
 }  // namespace affpcl

@@ -25,12 +25,16 @@ class Sarsa final : public Problem,
                     public ObjectiveTable,
                     public Scores {
  public:
-  // Squared distance of x to the on-policy projected fixed point; to the projection of the value of
-  // softmax(Q*/temperature); of Q to Q*, mean over (o, a). The first is what SARSA converges to.
-  enum class Error { kThetaFp, kThetaQ, kQStar };
+  // Squared distance of x to the on-policy projected fixed point, to which SARSA converges; to the
+  // projection of the value of softmax(Q*/temperature); of Q to Q*, mean over (o, a). Regret: the
+  // best discounted return from a uniform first state, minus that of softmax(Q/temperature). Only
+  // the first needs a fixed point.
+  enum class Error { kThetaFp, kThetaQ, kQStar, kRegret };
+  enum class Features { kRandom, kTabular };
   struct Config {
     std::int64_t agents = 10;
     int states = 10, actions = 5, dim = 20;
+    Features features = Features::kRandom;  // tabular: one-hot, d = states * actions
     double gamma = 0.1;
     double temperature = 10;
     double delta_env = 0.2;  // P^i ∝ P_base (1 + delta_env U[-1, 1])
@@ -81,7 +85,10 @@ class Sarsa final : public Problem,
   // The action that each agent's uniform u chooses in its state.
   void act(Lanes lanes, In x, In state, In u, double* action) const;
   void error(Error which, Lanes lanes, In x, double* row) const;
+  double regret(std::int64_t agent, const double* x) const;
   void solve_truth();
+  bool find_fixed_points();  // false where an agent has none
+  void find_centre();        // x^c_*, while every agent acts by its own solution
 
   Config config_;
   Basis basis_;
@@ -92,14 +99,21 @@ class Sarsa final : public Problem,
   std::vector<double> scores_;                   // the same, [states][d][actions, padded to 8]
   std::vector<double> zeros_;                    // one per action
   std::vector<double> R0_;                       // [cells], mean over agents
+  bool fixed_points_ = true;                     // truth_.x: fixed points, else fitted to Q*
   Store q_target_;                               // per agent: theta_q, d rows
   std::vector<std::vector<double>> q_star_;      // [agents][cells]
+  std::vector<double> best_return_;              // [agents]
   std::vector<std::unique_ptr<Law>> laws_;       // exact, counted
 };
 
 template <>
 struct EnumNames<Sarsa::Error> {
-  static constexpr std::string_view all[] = {"theta_fp", "theta_q", "q_star"};
+  static constexpr std::string_view all[] = {"theta_fp", "theta_q", "q_star", "regret"};
+};
+
+template <>
+struct EnumNames<Sarsa::Features> {
+  static constexpr std::string_view all[] = {"random", "tabular"};
 };
 
 }  // namespace affpcl

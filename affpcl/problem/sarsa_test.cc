@@ -177,8 +177,9 @@ TEST(Sarsa, ThreeErrors) {
   };
   const Sarsa fp(config(Sarsa::Error::kThetaFp), 4, 0), q(config(Sarsa::Error::kThetaQ), 4, 0),
       star(config(Sarsa::Error::kQStar), 4, 0);
-  const BlockRows x = some_x(), rows(3), one(1);
-  EXPECT_EQ(fp.more_errors(), (std::vector<std::string>{"theta_fp", "theta_q", "q_star"}));
+  const BlockRows x = some_x(), rows(5), one(1);
+  EXPECT_EQ(fp.more_errors(),
+            (std::vector<std::string>{"theta_fp", "theta_q", "q_star", "regret", "return"}));
   fp.more_errors(kAll, x.out(), rows.out());
   const Basis basis{kS * kA, kD, fp.features()};
   for (int l = 0; l < 3; ++l) {
@@ -199,6 +200,95 @@ TEST(Sarsa, ThreeErrors) {
     error(*p, kAll, x.out(), one.out());
     for (int l = 0; l < 3; ++l) EXPECT_EQ(one(0, l), rows(row, l));
     ++row;
+  }
+}
+
+// Returns by powers of the policy's chain; regret against the best of all deterministic policies.
+TEST(Sarsa, ReturnAndRegretOfItsPolicy) {
+  Sarsa::Config config = kSmall;
+  config.error = Sarsa::Error::kRegret;
+  const Sarsa p(config, 4, 0);
+  const BlockRows x = some_x(), rows(5), one(1);
+  p.more_errors(kAll, x.out(), rows.out());
+  error(p, kAll, x.out(), one.out());
+  const auto return_of = [&](const Mdp& mdp, const Numbers& pi) {
+    const Chain chain = under_policy(mdp, pi);
+    Numbers law(kS, 1.0 / kS);
+    double sum = 0, discount = 1;
+    for (int t = 0; t < 80; ++t, discount *= kSmall.gamma) {
+      Numbers next(kS);
+      for (int o = 0; o < kS; ++o) {
+        for (int a = 0; a < kA; ++a)
+          sum += discount * law[at(o)] * pi[at(o * kA + a)] * mdp.R[at(o * kA + a)];
+        for (int to = 0; to < kS; ++to) next[at(to)] += law[at(o)] * chain.P[at(o * kS + to)];
+      }
+      law = next;
+    }
+    return sum;
+  };
+  for (int l = 0; l < 3; ++l) {
+    double best = -1e9;
+    for (int code = 0; code < kA * kA * kA * kA; ++code) {
+      Numbers pi(at(kS * kA));
+      for (int o = 0, c = code; o < kS; ++o, c /= kA) pi[at(o * kA + c % kA)] = 1;
+      best = std::max(best, return_of(p.mdp(l), pi));
+    }
+    const double own = return_of(p.mdp(l), policy(p, x.lane(l)));
+    EXPECT_NEAR(rows(4, l), own, 1e-12);
+    EXPECT_NEAR(rows(3, l), best - own, 1e-12);
+    EXPECT_EQ(one(0, l), rows(3, l));
+    EXPECT_GT(rows(3, l), 0.01);
+  }
+}
+
+TEST(Sarsa, TabularFeaturesRepresentQ) {
+  Sarsa::Config config = kSmall;
+  config.dim = Sarsa::Config{}.dim;  // left open
+  config.features = Sarsa::Features::kTabular;
+  config.temperature = 1e-3;
+  const Sarsa p(config, 3, 0);
+  ASSERT_EQ(p.shape().d, kS * kA);
+  for (int l = 0; l < 3; ++l) {
+    Vector x;
+    for (int r = 0; r < kS * kA; ++r) x.push_back(p.truth()->x.block(0)[{0, kS * kA}].row(r)[l]);
+    const Numbers q = policy_q(p.mdp(l), softmax_policy(kA, x, 1e-3));
+    const Numbers best = value_iteration(p.mdp(l), 1e-13);
+    for (int c = 0; c < kS * kA; ++c) {
+      EXPECT_NEAR(x[at(c)], q[at(c)], 1e-9);
+      EXPECT_NEAR(x[at(c)], best[at(c)], 0.01);  // cold, SARSA is Q-learning
+    }
+  }
+  config.dim = 11;
+  EXPECT_THROW(Sarsa(config, 3, 0), BadInput);
+}
+
+// At low temperature policies on random features answer each other in turns: no fixed point.
+TEST(Sarsa, ErrorsToQStarNeedNoFixedPoint) {
+  Sarsa::Config config{.temperature = 0.1, .delta_env = 1, .delta_obj = 1};
+  const auto make = [&](std::uint32_t replicate) { return Sarsa(config, 1, replicate); };
+  std::uint32_t replicate = 0;
+  std::string said;
+  for (; said.empty() && replicate < 20; ++replicate) {
+    try {
+      make(replicate);
+    } catch (const Failure& e) {
+      said = e.what();
+    }
+  }
+  ASSERT_NE(said.find("error = \"q_star\""), std::string::npos) << said;
+  for (const Sarsa::Error error : {Sarsa::Error::kQStar, Sarsa::Error::kRegret}) {
+    config.error = error;
+    const Sarsa p = make(replicate - 1);
+    ASSERT_NE(p.truth(), nullptr);
+    const Lanes all{0, 10};
+    const BlockRows rows(5), one(1);
+    p.more_errors(all, p.truth()->x.block(0)[{0, 20}], rows.out());
+    affpcl::error(p, all, p.truth()->x.block(0)[{0, 20}], one.out());
+    for (int l = 0; l < 10; ++l) {
+      EXPECT_TRUE(std::isnan(rows(0, l)));
+      EXPECT_GT(one(0, l), 0);  // finite: 20 features cannot represent Q*
+      EXPECT_LT(one(0, l), 10);
+    }
   }
 }
 

@@ -94,7 +94,7 @@ RunState Run::save() {
     Processes& processes;
     RunState state;
     std::vector<double>& add(std::string name) {
-      return state.fields.emplace_back(std::move(name), std::vector<double>{}).numbers;
+      return state.fields.emplace_back(RunState::Field{std::move(name), {}}).numbers;
     }
     void blocks(std::string name, const Store& store, const Layout&) {
       std::vector<double>& all = add(std::move(name));

@@ -129,6 +129,7 @@ void side_by_side(std::size_t count, Team& team, FunctionRef<void(std::size_t, T
       try {
         const std::unique_ptr<Team> own = serial_team(*lanes[k], team.sums());
         own->set_agents(team.agents());
+        own->set_stop(team.stop());
         work(k, *own);
         meeting.leave();
       } catch (...) {

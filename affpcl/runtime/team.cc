@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "affpcl/base/error.h"
+
 namespace affpcl {
 namespace {
 
@@ -17,7 +19,10 @@ class Serial final : public Team {
  public:
   Serial(Processes& processes, Sums sums) : Team(1, processes, sums) {}
   void each(Leaves mine, Work work) override {
-    for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
+    for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) {
+      look_for_stop();
+      work(leaf, 0);
+    }
   }
 };
 
@@ -47,6 +52,7 @@ class Threads final : public Team {
 
   void each(Leaves mine, Work work) override {
     if (mine.count() <= 1) {  // one worker is enough: the others keep sleeping
+      look_for_stop();
       for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) work(leaf, 0);
       return;
     }
@@ -70,8 +76,10 @@ class Threads final : public Team {
   void run(int w) {
     try {
       const Leaves mine = share_of(leaves_.count(), w, workers());
-      for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf)
+      for (std::int64_t leaf = mine.first; leaf < mine.last; ++leaf) {
+        look_for_stop();
         (*work_)(leaves_.first + leaf, w);
+      }
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -106,6 +114,10 @@ class Threads final : public Team {
 };
 
 }  // namespace
+
+void Team::interrupt() const {
+  if (processes_.count() == 1 || processes_.apart()) throw Interrupted();
+}
 
 int threads_or_all(int threads) {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -3,6 +3,7 @@
 // ascending order, so sums over leaves have the same bits for any team (math/sum_tree.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -37,15 +38,27 @@ class Team {
   // The agents of a site that is apart from the others, once it is known which these are.
   void set_agents(Leaves run) { agents_ = run; }
   Leaves agents() const { return agents_; }
+  // Once it is true, each() throws Interrupted. Not where ranks share the work: one that left would
+  // be missed in the next collective.
+  void set_stop(const std::atomic<bool>* stop) { stop_ = stop; }
+  const std::atomic<bool>* stop() const { return stop_; }
   Leaves own(std::int64_t leaves) const { return own(leaves, processes_.rank()); }
   Leaves own(std::int64_t leaves, int rank) const {
     return share_of(leaves, rank, processes_.count());
   }
 
+ protected:
+  void look_for_stop() const {
+    if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) interrupt();
+  }
+
  private:
+  void interrupt() const;
+
   Processes& processes_;
   Sums sums_;
   Leaves agents_;
+  const std::atomic<bool>* stop_ = nullptr;
   std::vector<Scratch> scratch_;
 };
 

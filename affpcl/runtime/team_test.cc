@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "affpcl/base/error.h"
 #include "affpcl/runtime/collectives.h"
 #include "tests/ranks.h"
 
@@ -48,6 +49,27 @@ TEST(Team, CallsAtOnceAndAfterAWhile) {
       ++count;
     });
     ASSERT_EQ(count, 3 * (call + 1));
+  }
+}
+
+TEST(Team, StopsWhereItIsAsked) {
+  for (int threads : {1, 3}) {
+    SCOPED_TRACE(threads);
+    const std::unique_ptr<Team> team = thread_team(threads);
+    std::atomic<bool> stop = false;
+    std::atomic<int> count{0};
+    team->set_stop(&stop);
+    const auto work = [&](std::int64_t, int) {
+      ++count;
+      stop = true;
+    };
+    EXPECT_THROW(team->each(30, work), Interrupted);
+    EXPECT_LE(count, threads);  // each worker ends what it has begun
+    EXPECT_THROW(team->each(1, work), Interrupted);
+    team->set_stop(nullptr);
+    count = 0;
+    team->each(30, work);
+    EXPECT_EQ(count, 30);
   }
 }
 

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVersionOfFormat = 2;  // 1: numbers without names
-constexpr std::string_view kBefore = "checkpoint-", kAfter = ".affpcl";
+constexpr std::string_view kBefore = "checkpoint-", kAfter = ".affpcl", kPart = ".part";
 
 // A file: a line of JSON (identity, the number of bytes), the tasks, the hash of all that.
 struct Hash {
@@ -162,6 +162,18 @@ std::vector<TaskState> read_file(const std::string& path, const Json& identity) 
   return unpack_all(tasks);
 }
 
+// What a process left that was killed while it wrote.
+void remove_unfinished(const std::string& folder) {
+  std::vector<fs::path> all;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kBefore) && name.ends_with(std::string(kAfter) + std::string(kPart)))
+      all.push_back(entry.path());
+  }
+  std::error_code ignored;
+  for (const fs::path& path : all) fs::remove(path, ignored);
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(std::string folder, const Study& study, bool resume)
@@ -178,6 +190,7 @@ Checkpoints::Checkpoints(std::string folder, const Study& study, bool resume)
     throw BadInput(fmt::format(
         "{} holds checkpoints already; go on from them with `resume`, or choose another folder",
         folder_));
+  remove_unfinished(folder_);
   if (!made && found.empty() && !fs::is_empty(folder_))
     throw BadInput(
         fmt::format("{} is a folder of other things; checkpoints need their own", folder_));
@@ -231,7 +244,7 @@ void Checkpoints::write(const std::map<std::size_t, Bytes>& tasks) {
   for (const auto& [number, task] : tasks) bytes += sizeof(std::uint64_t) + task.size();
   Json head = parse_json(identity_);
   head["bytes"] = bytes;
-  const std::string whole = path(next_), part = whole + ".part";
+  const std::string whole = path(next_), part = whole + std::string(kPart);
   try {
     File file(part);
     const std::string line = print_json(head) + "\n";

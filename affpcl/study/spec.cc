@@ -500,7 +500,7 @@ Study read_study(const std::string& text, const std::string& name,
     const std::string key = set.substr(0, equals), raw = set.substr(equals + 1);
     toml::table value;
     try {
-      if (toml_fault(raw).line == 0) value = toml::parse("v = " + raw);
+      if (toml_fault("v = " + raw).line == 0) value = toml::parse("v = " + raw);
     } catch (const toml::parse_error&) {
     }
     if (value.empty()) value.insert("v", raw);  // a bare word is a text

@@ -50,6 +50,7 @@ class Runner {
                      [this](const TaskRun& t, std::int64_t steps) { progress(t.task(), steps); },
                      [this](TaskRun& t) { finished(t); }});
       more = processes_.any(!workers_.idle()) && !processes_.any(workers_.stopped());
+      if (!more && workers_.stopped() && options_.stopped) options_.stopped();
       if (checkpointing_.on()) keep_under_way();
       send_news();
       checkpointing_.write();

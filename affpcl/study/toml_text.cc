@@ -19,8 +19,12 @@ class Scanner {
         skip_comment();
       } else if (c == '"' || c == '\'') {
         skip_string(c);
+      } else if (c == '[' && depth_ == 0 && begins_line_) {
+        skip_header();
       } else {
         require_ascii("outside strings and comments TOML has ASCII letters only");
+        depth_ += (c == '[' || c == '{') - (c == ']' || c == '}');
+        begins_line_ = c == '\n' || (begins_line_ && (c == ' ' || c == '\t'));
         advance();
       }
     }
@@ -34,14 +38,30 @@ class Scanner {
     line_ += text_[at_] == '\n';
     ++at_;
   }
-  void require_ascii(const char* why) {
-    if (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80 && fault_.line == 0)
+  void refuse(std::string_view why) {
+    if (fault_.line == 0)
       fault_ = {line_, fmt::format("'{}': {}", text_.substr(at_, utf8_letter(text_.substr(at_))), why)};
+  }
+  void require_ascii(std::string_view why) {
+    const auto c = static_cast<unsigned char>(at_ < text_.size() ? text_[at_] : ' ');
+    if (c >= 0x80 || c == 0x7f || (c < ' ' && c != '\t' && c != '\n' && c != '\r')) refuse(why);
+  }
+  // The [ or [[ of a table, up to its name.
+  void skip_header() {
+    begins_line_ = false;
+    for (; depth_ < 2 && begins("["); ++depth_)  // as many ] follow
+      for (advance(); begins(" ") || begins("\t");) advance();
+    if (at_ == text_.size()) return;
+    const char c = text_[at_];
+    const bool bare = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!bare && std::string_view("_-\"']").find(c) == std::string_view::npos)
+      refuse("the name of a table begins with a letter, a digit, _ or -");
   }
   void skip_comment() {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
   }
   void skip_string(char quote) {
+    begins_line_ = false;
     const std::string three(3, quote);
     const bool lines = begins(three);
     for (int k = 0; k < (lines ? 3 : 1); ++k) advance();
@@ -69,6 +89,8 @@ class Scanner {
 
   std::string_view text_;
   std::size_t at_ = 0, line_ = 1;
+  int depth_ = 0;             // of brackets and braces
+  bool begins_line_ = true;   // but for blanks
   TomlFault fault_;
 };
 

@@ -1,5 +1,6 @@
-// What a TOML text must be before the parser sees it: UTF-8, with ASCII alone outside strings and
-// comments, as TOML 1.0 asks. toml++ 3.3 has undefined behaviour on other letters there.
+// What a TOML text must be before the parser sees it: UTF-8, outside strings and comments ASCII
+// without control characters, and a name behind the [ of a table, as TOML 1.0 asks. toml++ 3.3 has
+// undefined behaviour where it is not.
 #pragma once
 
 #include <string>

@@ -24,6 +24,22 @@ TEST(TomlText, LettersBelongInStringsAndComments) {
             "'é': outside strings and comments TOML has ASCII letters only");
 }
 
+TEST(TomlText, ATableHasAName) {
+  EXPECT_EQ(line("[a]\n[[b.c]]\n[ 'd' ]\n\t[\"e\"]\n[-]\n"), 0u);
+  EXPECT_EQ(line("a = [\n  [1, 2],\n  [ 'x' ],\n[{b = 1}]\n]\n"), 0u);
+  EXPECT_EQ(line("[a]\n[=]\n"), 2u);
+  EXPECT_EQ(line("a = [1]\n  [[ *b]]\n"), 2u);
+  EXPECT_EQ(line("a = ']' # ]\n[\n"), 2u);
+  EXPECT_EQ(line("[[a]]\nb = [[]]\n[*c]\n"), 3u);
+  EXPECT_EQ(toml_fault("[=]").what, "'=': the name of a table begins with a letter, a digit, _ or -");
+}
+
+TEST(TomlText, ControlCharactersBelongInStringsAndComments) {
+  EXPECT_EQ(line(std::string_view("a = 1\n\0b = 2\n", 13)), 2u);
+  EXPECT_EQ(line("a\x7f = 1\n"), 1u);
+  EXPECT_EQ(line("a = 1\r\n\tb = 2\r\n"), 0u);
+}
+
 TEST(TomlText, BytesThatAreNoLettersAreNamed) {
   EXPECT_EQ(line("a = 1\nb = '\xff'\n"), 2u);
   EXPECT_EQ(toml_fault("a = 1\nb = '\xff'\n").what, "byte 0xff is not UTF-8");

@@ -40,7 +40,7 @@ double ClassCounts::unit_of(double total) {
 ClassCounts::ClassCounts(std::size_t classes, double unit)
     : classes_(classes),
       unit_(unit),
-      numbers_(curves() * kBins * kPerBin + kCalibrationBins * kPerCalibrationBin) {}
+      numbers_(calibrated_from() + kCalibrationBins * kPerCalibrationBin + confused()) {}
 
 double ClassCounts::rounded(double v) const { return std::round(v / unit_) * unit_; }
 
@@ -50,12 +50,12 @@ void ClassCounts::add(std::span<const double> p, std::size_t truth, double weigh
     const std::size_t of = classes_ == 2 ? 1 : k;
     numbers_[(k * kBins + logit_bin(p[of])) * kPerBin + (truth == of ? 0 : 1)] += w;
   }
-  const std::size_t shown =
-      classes_ == 2 ? 1
-                    : static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+  const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+  const std::size_t shown = classes_ == 2 ? 1 : top;
   const std::size_t bin = bin_of(p[shown], kCalibrationBins);
-  double* const to = numbers_.data() + curves() * kBins * kPerBin + bin * kPerCalibrationBin;
+  double* const to = numbers_.data() + calibrated_from() + bin * kPerCalibrationBin;
   to[0] += w, to[1] += rounded(weight * p[shown]), to[2] += truth == shown ? w : 0;
+  if (confused() > 0) numbers_[numbers_.size() - confused() + truth * classes_ + top] += w;
 }
 
 ClassCounts::Auc ClassCounts::curve() const {
@@ -79,7 +79,7 @@ double ClassCounts::auc() const { return curve().value; }
 double ClassCounts::auc_error() const { return curve().error; }
 
 std::vector<CalibrationBin> ClassCounts::calibration() const {
-  const double* const bins = numbers_.data() + curves() * kBins * kPerBin;
+  const double* const bins = numbers_.data() + calibrated_from();
   double all = 0;
   for (std::size_t b = 0; b < kCalibrationBins; ++b) all += bins[b * kPerCalibrationBin];
   std::vector<CalibrationBin> found;
@@ -88,6 +88,10 @@ std::vector<CalibrationBin> ClassCounts::calibration() const {
     if (of[0] > 0) found.push_back({of[0] / all, of[1] / of[0], of[2] / of[0]});
   }
   return found;
+}
+
+std::vector<double> ClassCounts::confusion() const {
+  return {numbers_.end() - static_cast<std::ptrdiff_t>(confused()), numbers_.end()};
 }
 
 double ClassCounts::calibration_error() const {
@@ -133,6 +137,7 @@ ClassScores ClassTally::scores(std::size_t chosen, Team& team) {
   scores.auc = each(&ClassCounts::auc);
   scores.calibration_error = each(&ClassCounts::calibration_error);
   scores.calibration = all[chosen].calibration();
+  scores.confusion = all[chosen].confusion();
   return scores;
 }
 

@@ -23,6 +23,7 @@ class ClassCounts {
   static constexpr std::size_t kBins = 4000;       // of the logit, equally wide
   static constexpr double kFarthest = 20;          // the logit where they end
   static constexpr std::size_t kCalibrationBins = 10;  // of a probability, equally wide
+  static constexpr std::size_t kMostConfused = 40;     // classes with a confusion matrix
 
   // A power of two, small beside weights that add up to `total`.
   static double unit_of(double total);
@@ -39,9 +40,12 @@ class ClassCounts {
   // Of the second of two classes, of more of the most probable one.
   std::vector<CalibrationBin> calibration() const;  // those with rows
   double calibration_error() const;  // mean |predicted - observed| over rows, bin by bin
+  std::vector<double> confusion() const;  // [truth][most probable]; empty for many classes
 
  private:
   std::size_t curves() const { return classes_ == 2 ? 1 : classes_; }
+  std::size_t confused() const { return classes_ <= kMostConfused ? classes_ * classes_ : 0; }
+  std::size_t calibrated_from() const { return curves() * kBins * 2; }
   double rounded(double v) const;
   struct Auc {
     double value, error;
@@ -51,7 +55,7 @@ class ClassCounts {
   std::size_t classes_;
   double unit_;
   // [curves][bins][rows of the class, other rows], then
-  // [calibration bins][weight, predicted, observed].
+  // [calibration bins][weight, predicted, observed], then [truth][most probable].
   std::vector<double> numbers_;
 };
 

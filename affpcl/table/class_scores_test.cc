@@ -121,5 +121,13 @@ TEST(ClassScores, SumsHaveTheSameBitsInAnyOrder) {
   EXPECT_TRUE(std::ranges::equal(forth.numbers(), back.numbers()));
 }
 
+// A row counts where its class meets its most probable one.
+TEST(ClassCounts, ConfusionHoldsEveryRowOnce) {
+  const std::vector<Row> rows = {{{0.7, 0.2, 0.1}, 0}, {{0.1, 0.6, 0.3}, 0, 2.0},
+                                 {{0.2, 0.1, 0.7}, 2}, {{0.4, 0.35, 0.25}, 1}};
+  EXPECT_EQ(counted(rows, 3).confusion(), (std::vector<double>{1, 2, 0, 1, 0, 0, 0, 0, 1}));
+  EXPECT_TRUE(ClassCounts(ClassCounts::kMostConfused + 1, 1).confusion().empty());
+}
+
 }  // namespace
 }  // namespace affpcl

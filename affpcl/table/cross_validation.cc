@@ -5,10 +5,12 @@
 #include <memory>
 #include <mutex>
 
+#include "affpcl/base/error.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/side_by_side.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_scores.h"
+#include "affpcl/table/prediction_counts.h"
 #include "affpcl/table/stack.h"
 
 namespace affpcl {
@@ -38,7 +40,8 @@ class CrossValidation {
         scorers_(static_cast<std::size_t>(frame.folds())),
         all_(count()),
         tallies_(count()),
-        classes_(frame, repeats, team) {}
+        classes_(frame, repeats, team),
+        counts_(frame, team) {}
 
   // Numbers that predict a row: room for the predictions of all folds.
   void make_room(std::size_t width) { predictions_.resize(frame_.rows * 3 * width); }
@@ -98,6 +101,7 @@ class CrossValidation {
       fitted.tallies[i].scale(1.0 / repeats_);
     });
     fitted.classes = classes_.scores(shown, team_);
+    fitted.predictions = counts_.counted(shown, team_);
     if (best > 0) return std::vector(count(), vertex(static_cast<Kind>(best - 1)));
     std::vector<StackLosses> mean(count());
     for (std::size_t i = 0; i < count(); ++i) mean[i].add(all_[i], 1.0 / repeats_);
@@ -119,6 +123,7 @@ class CrossValidation {
       fitted.tallies[i] = tally[0];
     });
     fitted.classes = classes_.scores(0, team_);
+    fitted.predictions = counts_.counted(0, team_);
   }
 
  private:
@@ -143,9 +148,10 @@ class CrossValidation {
     return stack_weights(losses, frame_.agents.size(), log_losses, team);
   }
 
-  // Of the four candidates, the one with the smallest loss on all rows that were scored so far.
+  // Of the four candidates, the one with the smallest loss on all rows that were scored so far. Of a
+  // few agents that join a centre the smallest says little: they keep their combinations.
   std::size_t best_candidate() {
-    if (!stacks()) return 0;
+    if (!stacks() || frame_.joined) return 0;
     AgentSum sum("losses on held-out rows", kCandidates, frame_.agents.size(), team_);
     const double* const totals = sum([&](std::size_t i, double* out) {
       for (std::size_t c = 0; c < kCandidates; ++c) out[c] += tallies_[held(i)][c].loss.chosen;
@@ -179,25 +185,26 @@ class CrossValidation {
     }
   }
 
-  // The scores of these rows; those of classes where there is a worker that counts them.
+  // The scores of these rows; where there is a worker also counts of classes and predictions.
   void add_scores(std::size_t i, Frame::Run rows, const RowScorer& scorer,
                   const ByKind<double>& weights, std::array<RowTally, kCandidates>& tally,
                   int worker) {
-    std::array<ByKind<double>, 2 * kCandidates> models = {weights, vertex(Kind::kPersonalised),
-                                                          vertex(Kind::kIndependent),
-                                                          vertex(Kind::kPooled)};
-    for (std::size_t c = 0; c < kCandidates; ++c)  // halfway to the independent model
-      for (std::size_t k = 0; k < weights.size(); ++k)
-        models[kCandidates + c][k] = (models[c][k] + models[2][k]) / 2;
-    std::array<RowLoss, 2 * kCandidates> losses;
+    const std::array<ByKind<double>, kCandidates> models = {weights, vertex(Kind::kPersonalised),
+                                                            vertex(Kind::kIndependent),
+                                                            vertex(Kind::kPooled)};
+    std::array<RowLoss, kCandidates> losses;
     for (std::size_t r = rows.from; r < rows.to; ++r) {
       scorer.losses(i, r, predicted(scorer, r), models, losses.data());
       for (std::size_t c = 0; c < kCandidates; ++c) {
-        tally[c].add({losses[c], losses[kCandidates + c], {losses[1], losses[2], losses[3]}},
-                     frame_.wanted(i, r));
+        const RowLoss halfway = scorer.halfway(i, r, predicted(scorer, r), models[c]);
+        tally[c].add({losses[c], halfway, {losses[1], losses[2], losses[3]}}, frame_.wanted(i, r));
         tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
       }
-      if (!classes_.counts() || worker == kNoWorker) continue;
+      if (worker == kNoWorker) continue;
+      for (std::size_t c = 0; c < kCandidates && counts_.counts(); ++c)
+        counts_.add(worker, c, scorer.predicted(i, r, predicted(scorer, r), models[c]),
+                            frame_.wanted(i, r));
+      if (!classes_.counts()) continue;
       std::array<double, kCandidates> brier;
       for (std::size_t c = 0; c < kCandidates; ++c) {
         const std::vector<double> p = scorer.probabilities(predicted(scorer, r), models[c]);
@@ -217,6 +224,7 @@ class CrossValidation {
   std::vector<StackLosses> all_;     // over all repeats
   std::vector<std::array<RowTally, kCandidates>> tallies_;
   ClassTally classes_;
+  PredictionTally counts_;
   int repeats_ = 0;
 };
 
@@ -231,22 +239,28 @@ std::vector<ByKind<double>> cross_validate(Frame& frame, FoldedSolver& solver, c
   CrossValidation validation(frame, run.repeats, run.team);
   fitted.scored = run.score && frame.all_rows > 1;
   if (fitted.scored) validation.make_room(all.scorer()->width());
-  for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
-    if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
-    const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
-    side_by_side(sizes.size(), run.team, [&](std::size_t fold, Team& team) {
-      const auto f = static_cast<int>(fold);
-      if (run.stopped()) fitted.scored = fitted.complete = false;
-      const auto held_out = static_cast<std::size_t>(sizes[fold]);
-      const bool learnt = held_out < frame.all_rows && (f > 0 || !forward);
-      if (!fitted.scored || held_out == 0 || !learnt) return;
-      const std::unique_ptr<FoldFit> fit = solver.learn(frame, f, team);
-      validation.predict(*fit, f, team);
-      const std::lock_guard lock(reporting);
-      run.report(++done / parts);
-    });
-    if (fitted.scored) validation.score();
+  try {
+    for (int repeat = 0; repeat < run.repeats && fitted.scored; ++repeat) {
+      if (repeat > 0) frame.deal(run.seed, static_cast<std::uint32_t>(repeat));
+      const std::vector<double> sizes = fold_sizes(frame, run.team.processes());
+      side_by_side(sizes.size(), run.team, [&](std::size_t fold, Team& team) {
+        const auto f = static_cast<int>(fold);
+        if (run.stopped()) fitted.scored = fitted.complete = false;
+        const auto held_out = static_cast<std::size_t>(sizes[fold]);
+        const bool learnt = held_out < frame.all_rows && (f > 0 || !forward);
+        if (!fitted.scored || held_out == 0 || !learnt) return;
+        const std::unique_ptr<FoldFit> fit = solver.learn(frame, f, team);
+        validation.predict(*fit, f, team);
+        const std::lock_guard lock(reporting);
+        run.report(++done / parts);
+      });
+      if (fitted.scored) validation.score();
+    }
+  } catch (const Interrupted&) {
+    if (run.team.processes().apart()) throw;
+    fitted.scored = fitted.complete = false;
   }
+  run.team.set_stop(nullptr);  // what was learnt from all rows is kept
   const Leaves own = own_agents(frame.agents.size(), run.team);
   if (!fitted.scored)
     return std::vector(static_cast<std::size_t>(own.count()), vertex(Kind::kPersonalised));

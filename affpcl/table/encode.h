@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@ namespace affpcl {
 class Processes;
 class Team;
 struct Column;
+struct KnownColumns;
 struct RowAgents;
 struct TableOptions;
 struct Tables;
@@ -141,6 +144,8 @@ struct FrameOptions {
   // `folds` names.
   std::string time = {}, folds = {};
   std::vector<std::string> test = {};  // files whose rows are scored, and learnt from by no model
+  // Columns, levels and scales are those of a centre (table/known.h).
+  std::shared_ptr<const KnownColumns> known = {};
 };
 
 // What a person says about reading and columns, described once for the command line and Python.
@@ -176,6 +181,9 @@ bool note_slip(const Tables& tables, const Column& column, std::size_t most_leve
 // Refuses what can be refused by the names of the columns, and finds the agent's.
 Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& options);
+
+// The class of a text; numbers that are classes are the same however they are written.
+std::optional<std::size_t> class_named(const Encoding& encoding, const std::string& text, char decimal);
 
 // What has to be read.
 TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& options,

@@ -39,6 +39,10 @@ class NewRows {
   NewRows(const Frame& frame, Team& team)
       : frame_(frame), within_(frame.d, frame.d) {
     const std::size_t d = frame.d, n = frame.agents.size();
+    if (!frame.within.empty()) {
+      within_.all() = frame.within;
+      return;
+    }
     AgentSum sum("covariance of columns within agents", d * d + 1, n, team);
     const double* const total = sum([&](std::size_t i, double* out) {
       const Matrix rows = centred(i, mean_of(i));
@@ -48,6 +52,8 @@ class NewRows {
     for (std::size_t j = 0; j < d * d; ++j)
       within_.all()[j] = total[d * d] > 0 ? total[j] / total[d * d] : j % (d + 1) == 0 && j > 0;
   }
+
+  const std::vector<double>& within() const { return within_.all(); }
 
   // Fills in how far an agent's chosen model is from its independent one on a new row, and the mean
   // square of the chosen one's error along their difference, as the mixed model has it: the agent's
@@ -231,6 +237,7 @@ Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKin
     for (std::size_t c = 0; c < typical.size(); ++c) typical[c].reduce(agent.channels[c]);
   });
   fit.describe(model, run.team);
+  model.within = new_rows.within();
   for (std::size_t c = 0; c < typical.size(); ++c)
     model.channels[c].typical_cov = typical[c].typical();
   gather_agents(frame, run.team, model);
@@ -239,16 +246,16 @@ Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKin
 
 std::vector<std::string> notes_of(const Frame& frame, const FoldFit& fit, const Model& model) {
   const std::size_t n = frame.agents.size(), here = model.agents.size();
-  if (n == 1) return {"there is one agent, so nothing to share"};
+  if (n == 1 && !model.joined) return {"there is one agent, so nothing to share"};
   std::vector<std::string> notes = fit.notes();
   std::size_t few = 0, single = 0;
   for (const AgentModel& a : model.agents) few += a.rows < frame.d, single += a.rows == 1;
   if (few > 0)
     notes.push_back(fmt::format(
-        "{} of {} agents have fewer rows than coefficients ({}): they lean on the others", few, here,
-        frame.d));
+        "{} of {} agents have fewer rows than coefficients ({}): they lean on the {}", few, here, frame.d,
+        model.joined ? "centre" : "others"));
   if (single > 0) notes.push_back(fmt::format("{} of {} agents have a single row", single, here));
-  if (frame.all_rows < frame.d)
+  if (frame.all_rows < frame.d && !model.joined)
     notes.push_back(fmt::format("there are fewer rows ({}) than coefficients ({}), even together",
                                 frame.all_rows, frame.d));
   return notes;

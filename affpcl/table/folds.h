@@ -24,9 +24,22 @@ class RowScorer {
   // Losses of the combinations with these weights; `predictions` is [Kind][width].
   virtual void losses(std::size_t agent, std::size_t row, const double* predictions,
                       std::span<const ByKind<double>> weights, RowLoss* out) const = 0;
+  // The loss halfway between the combination with these weights and the independent model.
+  virtual RowLoss halfway(std::size_t agent, std::size_t row, const double* predictions,
+                          const ByKind<double>& weights) const {
+    ByKind<double> half = weights;
+    for (double& w : half) w /= 2;
+    half[static_cast<std::size_t>(Kind::kIndependent)] += 0.5;
+    RowLoss loss;
+    losses(agent, row, predictions, {&half, 1}, &loss);
+    return loss;
+  }
   // Probabilities of the classes by the combination with these weights.
   virtual std::vector<double> probabilities(const double* predictions,
                                             const ByKind<double>& weights) const = 0;
+  // What the combination with these weights predicts of a target without classes, in its units.
+  virtual double predicted(std::size_t agent, std::size_t row, const double* predictions,
+                           const ByKind<double>& weights) const = 0;
   // The squared distance of a combination's linear predictors to the independent model's, in units
   // of the target.
   virtual double distance(std::size_t agent, const double* predictions,

@@ -18,6 +18,7 @@
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_basis.h"
 #include "affpcl/table/folds_by_column.h"
+#include "affpcl/table/known.h"
 #include "affpcl/table/levels.h"
 #include "affpcl/table/shared_tables.h"
 #include "affpcl/table/site_tables.h"
@@ -186,7 +187,7 @@ void arrange(const std::vector<std::size_t>& rows, const RowAgents& agents, Fram
 
 // The targets of the rows, in their order, centred and scaled.
 void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
-                  const AgentRows& by_agent, Team& team, Frame& frame) {
+                  const AgentRows& by_agent, const KnownColumns* known, Team& team, Frame& frame) {
   const bool classify = target.numbers.empty();
   frame.channels = classify ? frame.encoding.channels() : target.numbers.size();
   if (classify)
@@ -195,7 +196,7 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
     for (std::size_t k = 0; k < rows.size(); ++k)
       frame.Y.push_back(classify ? frame.classes[k] : (*target.numbers[0])[rows[k]]);
     std::vector<double> copy = frame.Y;
-    if (!standardise(copy, 1, by_agent, team)[0].varies() && frame.encoding.trials.empty())
+    if (known == nullptr && !standardise(copy, 1, by_agent, team)[0].varies() && frame.encoding.trials.empty())
       throw BadInput(fmt::format("{}: the target '{}' is the same in every row; there is nothing "
                                  "to learn",
                                  frame.files[0], target.names[0]));
@@ -209,6 +210,12 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
     for (std::size_t k = 0; k < rows.size(); ++k)
       y[k] = classify ? frame.classes[k] == positive : (*target.numbers[c])[rows[k]];
     for (std::size_t k = 0; k < frame.subtracted.size(); ++k) y[k] -= frame.subtracted[k];
+    for (std::size_t k = 0; k < rows.size() && known != nullptr; ++k)
+      y[k] = (y[k] - known->y_mean[c]) / known->y_sd[c];
+  }
+  if (known != nullptr) {
+    frame.y_mean = known->y_mean, frame.y_sd = known->y_sd;
+    return;
   }
   for (std::size_t c = 0;
        const Scale& scale : standardise(frame.Y, frame.channels, by_agent, team)) {
@@ -327,8 +334,11 @@ Frame build_frame(const FrameOptions& o, Team& team, RowOrder order) {
   on_all_ranks(processes, [&] { encoding = begin_encoding(files, header, o); });
   Tables tables =
       read_shared(files, header, o.beside, columns_needed(header, o, encoding), processes);
-  merge_rare_levels(tables, o, encoding, processes);
-  return build_frame(std::move(tables), std::move(encoding), o, team, order);
+  if (!o.known) merge_rare_levels(tables, o, encoding, processes);
+  const std::string unused = o.known ? unused_note(header, o, encoding) : "";
+  Frame frame = build_frame(std::move(tables), std::move(encoding), o, team, order);
+  if (!unused.empty()) frame.notes.push_back(unused);
+  return frame;
 }
 
 Frame build_frame(Tables tables, Encoding encoding, const FrameOptions& o) {
@@ -340,6 +350,10 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   Processes& processes = team.processes();
   Frame frame;
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
+  if (o.known) {
+    frame.joined = true, frame.within = o.known->within;
+    if (std::string note = known_note(*o.known); !note.empty()) frame.notes.push_back(std::move(note));
+  }
   Encoding& encoding = frame.encoding = std::move(begun);
   std::vector<char> keep(tables.rows, 1);
   Problems problems;
@@ -376,10 +390,11 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   AgentRows agent_rows{.first = {}, .weight = frame.row_weight};
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.begin(i, 0));
-  frame.X = encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
+  frame.X = o.known ? encode_known(features, rows, processes, encoding, frame.notes)
+                    : encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
   frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
-  set_outcomes(target, rows, agent_rows, team, frame);
+  set_outcomes(target, rows, agent_rows, o.known.get(), team, frame);
   for (std::size_t r : rows)
     if (encoding.leveled()) frame.level.push_back(levels.of_row[r]);
   check_levels(frame, processes);

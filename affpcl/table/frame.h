@@ -25,6 +25,8 @@ enum class RowOrder { kInFolds, kAsTheyCame };
 
 struct Frame {
   Encoding encoding;
+  bool joined = false;  // its columns and scales are those of a centre,
+  std::vector<double> within = {};  // whose agents' rows have this covariance within agents
   std::vector<std::string> files, agents;
   std::vector<std::string> notes;  // what was done that one should know, a sentence each
   // Several processes may share the rows: each has those of its own agents (table/agent_sum.h), and

@@ -225,16 +225,25 @@ Estimate vaguer(const Estimate& e, double vague, double level) {
 }  // namespace
 
 std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, double freedom,
-                                     std::size_t all, Team& team, double level) {
+                                     std::size_t all, Team& team, double level, bool learn) {
   const Noise noise = learn_noise(agents, freedom, all, team);
   std::vector<NoisyError> errors;
   for (const GainEvidence& a : agents) errors.push_back(error_of(a, noise));
-  const ErrorLaw law = learn_errors(errors, all, team);
+  std::vector<NoisyError> heard = errors;
+  for (NoisyError& e : heard)
+    if (!learn) e.noise = std::numeric_limits<double>::infinity();
+  const ErrorLaw law = learn_errors(heard, all, team);
   std::vector<ShrunkGain> gains;
   for (std::size_t i = 0; i < agents.size(); ++i) {
     const double gap = agents[i].in_hand, root = std::sqrt(gap);
-    if (!(gap > 0)) {  // the chosen model is the independent one
+    if (gap == 0) {  // the chosen model is the independent one
       gains.push_back({{0, 0, 0, 0}, 0.5});
+      continue;
+    }
+    if (!(gap > 0)) {  // held-out losses are not convex between the models: their means are all there is
+      constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+      const double mean = agents[i].gap - 2 * agents[i].slope;
+      gains.push_back({{mean, kUnknown, kUnknown, mean}, 0.5});
       continue;
     }
     // Held-out rows know nothing of the error that the models in hand have by chance.

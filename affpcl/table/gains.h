@@ -27,9 +27,11 @@ struct ShrunkGain {
 };
 
 // Of the agents of this process; `all` agents are shared by the team. `freedom` is the number of
-// coefficients of an independent model, `level` the intervals' coverage.
+// coefficients of an independent model, `level` the intervals' coverage. learn: the law of errors is
+// learnt from these agents; else it is its prior, as for a few agents that say nothing of all.
 std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& own, double freedom,
-                                     std::size_t all, Team& team, double level = kConfidence);
+                                     std::size_t all, Team& team, double level = kConfidence,
+                                     bool learn = true);
 
 // Parts of it, to be tested.
 

@@ -118,6 +118,15 @@ TEST(Gains, AVagueUnitMovesNoEndAcrossZero) {
     }
 }
 
+// Where held-out losses bend the wrong way between the models, nothing says how far a gain may be off.
+TEST(Gains, AGapBelowZeroHasNoInterval) {
+  const ShrunkGain g =
+      shrink_gains({{.rows = 20, .gap = -0.1, .slope = -0.3, .slope2 = 1, .in_hand = -0.1}}, 3)[0];
+  EXPECT_DOUBLE_EQ(g.gain.mean, 0.5);
+  EXPECT_TRUE(std::isnan(g.gain.lo) && std::isnan(g.gain.hi));
+  EXPECT_EQ(g.probability, 0.5);
+}
+
 TEST(Gains, AModelThatIsTheIndependentOneGainsNothing) {
   const ShrunkGain g = shrink_gains({{.rows = 20, .in_hand = 0}}, 3)[0];
   EXPECT_EQ(g.gain.lo, 0);

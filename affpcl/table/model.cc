@@ -42,7 +42,8 @@ Model begin_model(const Frame& frame, std::uint64_t seed, const std::string& met
   model.encoding = frame.encoding;
   model.version = kVersion;
   model.files = frame.files;
-  model.rows = frame.all_rows;
+  model.rows = model.centre_rows = frame.all_rows;
+  model.centre_agents = frame.agents.size();
   model.seed = seed;
   return model;
 }

@@ -78,6 +78,17 @@ struct CovarianceTried {
   double weight = 0;  // in the average over forms
 };
 
+// What the posterior of an agent that did not take part needs beside its own rows: at one form of D,
+// in units of the target.
+struct CentreForm {
+  Covariance covariance = Covariance::kScalar;
+  double weight = 1;           // in the average over forms
+  std::vector<double> x, cov;  // x_c, and its covariance where D is known
+  std::vector<double> D;
+  std::vector<double> D_cov;  // of the estimated diagonal of D; 0 where D is full
+  double s2 = 0;
+};
+
 struct ChannelModel {          // what all agents share
   std::vector<double> pooled;  // the pooled baseline
   Covariance covariance = Covariance::kScalar;
@@ -94,6 +105,9 @@ struct ChannelModel {          // what all agents share
   double log_likelihood = 0;
   std::size_t parameters = 0;
   bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
+  // Of a linear model with one factor.
+  std::vector<CentreForm> forms = {};
+  std::vector<double> usual = {}, outlying = {};  // the noise law (mixed/agent_law.h); empty: equal noise
 };
 
 // The random intercepts of a second factor, in units of the target.
@@ -116,6 +130,14 @@ struct Model {
   std::vector<double> psi;
   double log_likelihood = 0;
   std::size_t parameters = 0;
+  // Of a generalised model: the coefficients of all linear predictors, one after another.
+  std::vector<CentreForm> forms = {};
+  bool variational = false;  // and how an agent's random effects are found
+  // What the centre was learnt from. Of a model of agents that joined later they are others than its
+  // own, and the pooled models are the centre's of an unseen agent.
+  std::size_t centre_agents = 0, centre_rows = 0;
+  std::vector<double> within = {};  // [d][d], covariance of the columns within agents
+  bool joined = false;
   LevelModel levels;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
@@ -141,6 +163,19 @@ struct CalibrationBin {
 struct ClassScores {
   Losses auc, calibration_error;
   std::vector<CalibrationBin> calibration;  // of the chosen models
+  // [truth][most probable], of the chosen models: weights of rows, over all repeats of the
+  // cross-validation. Empty where there are more than 40 classes.
+  std::vector<double> confusion;
+};
+
+// Held-out rows of a target that is a number, by what was predicted and what was found: counts over
+// all repeats of the cross-validation, of the chosen models.
+struct PredictionCounts {
+  double lo = 0, hi = 0;              // of both axes; what lies outside is in the outermost cells
+  std::size_t cells = 0;              // a side; 0: nothing was counted
+  std::vector<double> grid;           // [predicted][found]
+  double from = 0, width = 0;         // of the bins of residuals, found minus predicted
+  std::vector<double> residuals;      // the first and the last bin also hold what lies outside
 };
 
 enum class Outcome { kGained, kEven, kLost };
@@ -169,6 +204,7 @@ struct FitResult {
   std::vector<std::string> notes;
   Losses loss, accuracy, brier, r2;  // over all rows; r2: regression only
   ClassScores classes;
+  PredictionCounts predictions;
   UnseenScore unseen;
   std::vector<AgentScore> agents;
   Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters

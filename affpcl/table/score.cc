@@ -179,7 +179,7 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
                  .vague = 0,
                  .unsure = kNaN,
                  .stated = stated_noise(t, encoding)};
-  const double bend = t.gap / t.distance;
+  const double bend = (t.gap > 0 ? t.gap : all.gap) / (t.gap > 0 ? t.distance : all.distance);
   if (std::isfinite(t.in_hand) && bend > 0)
     e.in_hand = bend * t.in_hand, e.vague = t.vague, e.unsure = bend * t.unsure;
   if (t.in_hand == 0) e.in_hand = 0;
@@ -194,7 +194,7 @@ void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, con
   for (const RowTally& t : tallies)
     evidence.push_back(evidence_of(t, all, result.model.encoding));
   const std::vector<ShrunkGain> gains = shrink_gains(
-      evidence, static_cast<double>(frame.d), frame.agents.size(), team, result.level);
+      evidence, static_cast<double>(frame.d), frame.agents.size(), team, result.level, !frame.joined);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
     a.gain = gains[i].gain;
@@ -210,14 +210,14 @@ void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, con
 }
 
 std::string reason(const AgentModel& agent, std::size_t held_out, SolverKind solver,
-                   std::size_t d) {
+                   std::size_t d, bool joined) {
   if (agent.rows == 1) return "one row, so nothing is held out: the gain is that of similar agents";
   if (held_out == 0) return "no held-out row: the gain is that of similar agents";
   if (agent.kind != Kind::kPersonalised && solver == SolverKind::kStream)
     return fmt::format("given the {} model: clearly better on its recent rows", to_text(agent.kind));
   if (const ByKind<double>& w = agent.stacked; w[0] < kMostly)
-    return fmt::format("{:.0f} % personalised, {:.0f} % independent, {:.0f} % pooled", 100 * w[0],
-                       100 * w[1], 100 * w[2]);
+    return fmt::format("{:.0f} % personalised, {:.0f} % independent, {:.0f} % {}", 100 * w[0],
+                       100 * w[1], 100 * w[2], joined ? "centre" : "pooled");
   if (agent.widened > 1)
     return fmt::format("unlike the others: taken from a spread {:.3g} times as wide",
                        std::sqrt(agent.widened));
@@ -236,7 +236,7 @@ void judge_agents(const Frame& frame, const std::vector<RowTally>& tallies, Team
   set_verdicts(tallies, all, frame, team, result);
   for (std::size_t i = 0; i < tallies.size(); ++i)
     result.agents[i].why = reason(result.model.agents[i], result.agents[i].scored_rows,
-                                  result.model.solver, frame.d);
+                                  result.model.solver, frame.d, result.model.joined);
 }
 
 }  // namespace affpcl

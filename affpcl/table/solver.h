@@ -33,6 +33,7 @@ struct Fitted {
   Model model;                    // every agent with its chosen model
   std::vector<RowTally> tallies;  // by agent: losses on held-out rows
   ClassScores classes;            // of all held-out rows
+  PredictionCounts predictions;   // likewise
   std::vector<std::string> notes;
   bool scored = false, complete = true;
 };

@@ -13,7 +13,7 @@ from affpcl.estimators import PersonalizedClassifier, PersonalizedGLM, Personali
 from affpcl.extend import Memory, Method, Problem, method, problem
 from affpcl.fits import Affinity, Fit, affinity, fit, load_model, predict, report
 from affpcl.personalized import Personalized
-from affpcl.studies import Replicate, Result, benchmark, reproduce, run
+from affpcl.studies import Replicate, Result, benchmark, load_result, reproduce, run
 from affpcl.tables import Table
 
 __version__ = version()
@@ -21,6 +21,6 @@ __version__ = version()
 __all__ = [
     "Affinity", "Block", "Fit", "Key", "Memory", "Method", "Model", "Personalized", "PersonalizedClassifier", "PersonalizedGLM",
     "PersonalizedRegressor", "Problem", "Replicate", "Result", "Sample", "Shape", "Table", "__version__", "affinity",
-    "benchmark", "catalogue", "fit", "instruction_set", "load_model", "method", "normals", "predict", "problem", "report",
+    "benchmark", "catalogue", "fit", "instruction_set", "load_model", "load_result", "method", "normals", "predict", "problem", "report",
     "reproduce", "run", "uniforms",
 ]

@@ -440,6 +440,9 @@ class FitOptions:
     def set_td(self, values: Mapping[str, bool | int | float | str | Sequence[float]]) -> None:
         """Values of states from a log of transitions instead of a table."""
 
+    def set_centre(self, centre: Model) -> None:
+        """A centre that these agents took no part in, which they join."""
+
     @property
     def paths(self) -> list[str]: ...
 

@@ -62,6 +62,16 @@ class Problem:
         """Whether the truth is known: then errors can be told."""
         return type(self).mean_apply is not Problem.mean_apply
 
+    @property
+    def has_coe(self) -> bool:
+        """Whether the central objective has a direction of its own."""
+        return type(self).coe is not Problem.coe
+
+    @property
+    def has_error(self) -> bool:
+        """Whether errors are the problem's own."""
+        return type(self).error is not Problem.error
+
     def setup(self, key: _core.Key) -> None:
         """Makes one replicate's instance, with random numbers of the key."""
 
@@ -81,6 +91,18 @@ class Problem:
         """Phi(s) theta, where k > 0."""
         raise NotImplementedError(f"{type(self).__name__} has k > 0 and needs Phi(agents, s, theta)")
 
+    def coe(self, agents: slice, s: Array, b: Array, theta: Array) -> Array:
+        """[k, agents]: the direction in which theta^c is learnt, if it is not Phi(s) theta - b; needed unless k = dim.
+
+        Outcome channels c with rewards r = c' theta: c (c' theta - r). It is linear in theta; where there is one, theta^c
+        is solved from sums unless a spec says objective = "learnt".
+        """
+        raise NotImplementedError
+
+    def error(self, agents: slice, x: Array) -> Array:
+        """[1, agents]: the error of x where it is not the squared distance to the solution."""
+        raise NotImplementedError
+
     def psi(self, agents: slice, s: Array) -> Array:
         """[p, agents]: features for learnt density ratios."""
         raise NotImplementedError(f"{type(self).__name__} has p > 0 and needs psi(agents, s)")
@@ -96,6 +118,10 @@ class Problem:
     def mean_Phi(self, agents: slice, theta: Array) -> Array:
         """The expectation of Phi(s) theta, where k > 0."""
         raise NotImplementedError(f"{type(self).__name__} has k > 0 and needs mean_Phi(agents, theta)")
+
+    def mean_coe(self, agents: slice, theta: Array) -> Array:
+        """The expectation of coe, where there is one."""
+        raise NotImplementedError(f"{type(self).__name__} has coe and mean_apply and needs mean_coe(agents, theta)")
 
 
 @dataclasses.dataclass(frozen=True)

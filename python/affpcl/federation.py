@@ -45,15 +45,16 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     """Options of a task as the command line has them: {"row_weight": "w"} is --row-weight w."""
     words: list[str] = []
     for name, value in options.items():
-        if name in BESIDE or value is None or value is False:
+        if name in BESIDE or name == "score" or value is None or value is False or value == []:
             continue
-        if name == "score":  # true: the default
-            continue
-        words.append("--" + name.replace("_", "-"))
-        if isinstance(value, (list, tuple)):
-            words.append(",".join(quoted(str(v)) for v in value))
-        elif value is not True:
-            words.append(str(value))
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif name == "with":
+            words += [f"{option}={file}" for file in ([value] if isinstance(value, str) else value)]
+        else:  # one word, so that no value is taken for an option
+            text = ",".join(quoted(str(v)) for v in value) if isinstance(value, (list, tuple)) else str(value)
+            words.append(f"{option}={text}")
     if options.get("score") is False:
         words.append("--no-score")
     return words
@@ -72,6 +73,8 @@ class FederationSite:
                    "--site", name, "--job", job, "--out", out, "--force", "--quiet"]
         if options.get("may_leave"):
             command.append("--may-leave")
+        if options.get("secure") is False:
+            command.append("--unmasked")
         self.name, self.done, self.progress = name, False, 0.0
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
@@ -95,6 +98,11 @@ class FederationSite:
                 raise ValueError(self._sentence())
             self.done = True
         return answer
+
+    @property
+    def killed(self) -> bool:
+        """Whether a signal has ended the site's process."""
+        return (self._process.poll() or 0) < 0
 
     def close(self) -> None:
         """Ends the site's process."""
@@ -130,6 +138,7 @@ class FederationCentre:
     def __init__(self, sites: list[str], job: Mapping[str, Any], journal: str | None = None) -> None:
         self._centre = _core.FederationCentre(job["key"], sites, min_sites=job.get("min_sites", 0),
                                               secure=job.get("secure", True), journal=journal or "")
+        self._lost: list[str] = []
 
     def message(self) -> bytes:
         return self._centre.message()
@@ -143,11 +152,19 @@ class FederationCentre:
     def lost(self, site: str) -> None:
         """The site does not answer: the others go on without it if its settings and min_sites allow, or wait."""
         self._centre.lost(site)
+        self._lost.append(site)
         if self._centre.may_drop():
             self._centre.drop_lost()
+            self._lost.clear()
 
     def back(self, site: str) -> None:
         self._centre.back(site)
+        self._lost.remove(site)
+
+    @property
+    def lost_sites(self) -> list[str]:
+        """Sites that the job waits for."""
+        return [site for site in self._lost if site in self.sites]
 
     @property
     def sites(self) -> list[str]:

@@ -1,6 +1,7 @@
 """What `affpcl fit`, `predict`, `affinity` and `report` do, in Python: files, or tables in memory."""
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import html
@@ -10,12 +11,12 @@ import os
 import pathlib
 import sys
 import tempfile
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Callable, Iterator, Sequence, Union
 
 import numpy as np
 
 from affpcl import _core
-from affpcl.frames import data_table, is_frame
+from affpcl.frames import columns_of, data_table, is_blank, is_frame, values_of
 from affpcl.tables import Table
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
@@ -98,7 +99,7 @@ class Fit:
         return found
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """The folder that `affpcl fit --out` writes: model.json and summary.json."""
+        """The folder that `affpcl fit --out` writes: model.json, summary.json and centre.json."""
         self._result.save(os.fspath(path), force)
 
     def report(self, path: str | os.PathLike[str]) -> None:
@@ -157,6 +158,13 @@ def chosen_options(options: dict[str, Any], caller: str) -> _core.FitOptions:
     return chosen
 
 
+def with_centre(chosen: _core.FitOptions, centre: Any) -> _core.FitOptions:
+    """The same options for agents that join this centre; None: they join none."""
+    if centre is not None:
+        chosen.set_centre(centre_model(centre))
+    return chosen
+
+
 def take_log(options: dict[str, Any], paths: list[str]) -> dict[str, Any]:
     """What task="td" needs, out of the options."""
     if len(paths) != 1:
@@ -178,31 +186,68 @@ def progress_of(progress: Progress) -> Callable[[float], None] | None:
     return show
 
 
-def fit(data: Any, *, progress: Progress = None, **options: Any) -> Fit:
+@contextlib.contextmanager
+def as_file(data: Any) -> Iterator[str]:
+    """A table in memory as a CSV file, for as long as it is needed."""
+    columns = columns_of(data)
+    values = [["" if is_blank(v) else str(v) for v in values_of(column).tolist()] for column in columns.values()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "table.csv"
+        with open(path, "w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(columns)
+            writer.writerows(zip(*values))
+        yield str(path)
+
+
+def centre_model(centre: Any) -> _core.Model:
+    """The model of a centre: a path, a Model, or a Fit."""
+    if isinstance(centre, Fit):
+        return centre.model
+    return centre if isinstance(centre, _core.Model) else load_model(centre)
+
+
+def fit(data: Any, *, centre: Any = None, progress: Progress = None, **options: Any) -> Fit:
     """One model per agent, as `affpcl fit` makes them, from files or from a table in memory.
 
     data: a path, several, a pandas or polars frame, an Arrow table, or a dict of columns. Parquet files need pyarrow.
+    centre: a centre.json (its path, a Model or a Fit) of a fit that these agents took no part in. Each then gets its own model
+    from that centre and its own rows; the columns and the target are the centre's, and options that it has settled are refused.
+    In gains and scores "pooled" is then the centre alone.
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
     row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, estimate, method, method_values (instead of --set),
-    repeats, level (coverage of the gains' intervals), folds (a column), test (files of rows to score models on), channels, weights (a file), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
+    repeats, level (coverage of the gains' intervals), folds (a column), test (rows to score models on: files or a table), channels, weights (a file or a table), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 
     >>> import affpcl
     >>> rows = {"shop": ["a", "b", "c"] * 20, "colour": ["red", "blue"] * 30, "sales": [r % 7 + r % 3 for r in range(60)]}
     >>> affpcl.fit(rows, target="sales", agent="shop", family="gaussian")
     <Fit of 'sales': 3 agents, 60 rows>
+
+    >>> shops = affpcl.fit(rows, target="sales", agent="shop", family="gaussian")
+    >>> new = {"shop": ["d"] * 12, "colour": ["red", "blue"] * 6, "sales": [r % 7 for r in range(12)]}
+    >>> affpcl.fit(new, centre=shops).model.agents
+    ['d']
     """
     show = progress_of(progress)
+    with contextlib.ExitStack() as files:
+        for name in ("weights", "test"):  # the engine reads them from files
+            if is_frame(options.get(name)):
+                options[name] = files.enter_context(as_file(options[name]))
+        if is_frame(data) and options.get("task") == "td":
+            data = files.enter_context(as_file(data))
+        return fitted(data, centre, options, show)
+
+
+def fitted(data: Any, centre: Any, options: dict[str, Any], show: Callable[[float], None] | None) -> Fit:
     if is_frame(data):
-        if options.get("task") == "td":
-            raise ValueError("task='td' reads a file, the log of all agents, and no table in memory")
-        return Fit(_core.fit_table(data_table(data), chosen_options(options, "fit"), show))
+        return Fit(_core.fit_table(data_table(data), with_centre(chosen_options(options, "fit"), centre), show))
     paths = path_list(data)
     log = take_log(options, paths) if options.get("task") == "td" else None
     if log is not None:
         del options["task"]
-    chosen = chosen_options(options, "fit")
+    chosen = with_centre(chosen_options(options, "fit"), centre)
     chosen.paths = paths
     if log is not None:
         chosen.set_td(log)
@@ -286,17 +331,26 @@ class Affinity:
         return self.agents._repr_html_()
 
 
-def affinity(data: Any, *, pilot: float = 0.2, **options: Any) -> Affinity:
+def affinity(data: Any, *, centre: Any = None, pilot: float | None = None, **options: Any) -> Affinity:
     """Before training, from a share of every agent's rows: how similar the agents are and what each should gain.
 
-    data and options are those of fit; pilot is the share of rows, at least 10 of each agent.
+    data and options are those of fit; pilot is the share of rows, at least 10 of each agent (default .2). With a centre (as of
+    fit) it is what each agent should gain from joining that centre, by default from all rows, and nothing is sent for it.
 
     >>> import affpcl
     >>> rows = {"shop": ["a", "b", "c"] * 20, "size": [r % 11 for r in range(60)], "sales": [r % 7 + r % 3 for r in range(60)]}
     >>> affpcl.affinity(rows, target="sales", agent="shop").agents["agent"].tolist()
     ['a', 'b', 'c']
+
+    >>> shops = affpcl.fit(rows, target="sales", agent="shop", family="gaussian")
+    >>> new = {"shop": ["d"] * 12, "size": list(range(12)), "sales": [r % 7 for r in range(12)]}
+    >>> expected = affpcl.affinity(new, centre=shops).agents
+    >>> bool(expected["predicted_gain_lo"][0] <= expected["predicted_gain"][0] <= expected["predicted_gain_hi"][0])
+    True
     """
-    chosen = chosen_options(options, "affinity")
+    chosen = with_centre(chosen_options(options, "affinity"), centre)
+    if pilot is None:
+        pilot = 0.2 if centre is None else 1.0
     if is_frame(data):
         return Affinity(_core.affinity_table(data_table(data), chosen, pilot))
     chosen.paths = path_list(data)

@@ -25,7 +25,7 @@ from affpcl import _core
 from affpcl.extend import Problem, problem
 from affpcl.tables import Array, Table
 
-__all__ = ["fourier", "tabular", "take_returns", "tiles"]
+__all__ = ["fourier", "grid", "tabular", "take_returns", "tiles"]
 
 _returns: list[tuple[int, int, int, float]] = []
 
@@ -71,8 +71,9 @@ class World:
     size: ClassVar[int]  # numbers in a state
     low: ClassVar[list[float]]  # what features are scaled to
     high: ClassVar[list[float]]
-    ratio_order: ClassVar[int]  # of the Fourier features of learnt ratios
+    ratio_bins: ClassVar[int]  # per number, of the cells in which learnt ratios are counted
     limit: ClassVar[int]  # steps of an episode
+    channels: ClassVar[int]  # what agents weigh: rewards are weights' channels
 
     def __init__(self, variation: Array, rewards: Array, **options: Any) -> None:
         env: Any = gymnasium.make(self.name, **options)
@@ -80,7 +81,15 @@ class World:
         self.actions = int(self.env.action_space.n)
         self.uniforms = Uniforms()
         self.env._np_random = self.uniforms
-        self.rewards = rewards
+        self.weights = self.weigh(rewards)
+
+    def weigh(self, rewards: Array) -> Array:
+        """The agent's weights of the channels, from its variation."""
+        raise NotImplementedError
+
+    def channel(self, found: Array, ended: bool) -> Array:
+        """What rewards are made of: numbers that every agent sees of a transition."""
+        raise NotImplementedError
 
     def put(self, state: Array) -> None:
         self.env.state = numpy.array(state, dtype=float)
@@ -93,16 +102,13 @@ class World:
         self.env.reset()
         return self.state()
 
-    def step(self, state: Array, action: int, uniform: float) -> tuple[Array, float, bool]:
-        """The next state, the reward, and whether the episode ends there."""
+    def step(self, state: Array, action: int, uniform: float) -> tuple[Array, Array, bool]:
+        """The next state, the reward's channels, and whether the episode ends there."""
         self.put(state)
         self.uniforms.numbers = [uniform]
-        _, reward, ended, _, _ = self.env.step(action)
+        _, _, ended, _, _ = self.env.step(action)
         found = self.state()
-        return found, self.reward(found, float(reward), bool(ended)), bool(ended)
-
-    def reward(self, state: Array, given: float, ended: bool) -> float:
-        return given
+        return found, self.channel(found, bool(ended)), bool(ended)
 
     def policy(self, state: Array) -> Array:
         """Probabilities of the actions of a policy worth evaluating."""
@@ -113,11 +119,18 @@ class FrozenLake(World):
     """The lake is more or less slippery; the goal is worth more or less, and falling in costs something."""
 
     name = "FrozenLake-v1"
-    size, low, high, limit = 1, [0.0], [15.0], 100
+    size, low, high, limit, channels = 1, [0.0], [15.0], 100, 2
 
     def __init__(self, variation: Array, rewards: Array) -> None:
-        schedule = (1 + 0.5 * rewards[0], -0.2 * (1 + rewards[1]), 0)
-        super().__init__(variation, rewards, success_rate=float(0.7 + 0.25 * variation[0]), reward_schedule=schedule)
+        super().__init__(variation, rewards, success_rate=float(0.7 + 0.25 * variation[0]))
+
+    def weigh(self, rewards: Array) -> Array:
+        return numpy.array([1 + 0.5 * rewards[0], -0.2 * (1 + rewards[1])])
+
+    def channel(self, found: Array, ended: bool) -> Array:
+        """Reached the goal, fell in."""
+        goal = ended and found[0] == 15
+        return numpy.array([float(goal), float(ended and not goal)])
 
     def put(self, state: Array) -> None:
         self.env.s = int(state[0])
@@ -130,8 +143,8 @@ class CartPole(World):
     """Gravity, pole and push differ; agents weigh an upright pole and a centred cart differently."""
 
     name = "CartPole-v1"
-    ratio_order = 1
-    size, low, high, limit = 4, [-2.4, -3.0, -0.21, -3.0], [2.4, 3.0, 0.21, 3.0], 500
+    ratio_bins = 2
+    size, low, high, limit, channels = 4, [-2.4, -3.0, -0.21, -3.0], [2.4, 3.0, 0.21, 3.0], 500, 4
 
     def __init__(self, variation: Array, rewards: Array) -> None:
         super().__init__(variation, rewards)
@@ -147,11 +160,14 @@ class CartPole(World):
         super().put(state)
         self.env.steps_beyond_terminated = None
 
-    def reward(self, state: Array, given: float, ended: bool) -> float:
+    def weigh(self, rewards: Array) -> Array:
+        return numpy.array([1.0, -1.0, -0.3 * (1 + rewards[0]), -0.3 * (1 + rewards[1])])
+
+    def channel(self, found: Array, ended: bool) -> Array:
+        """Still up, fallen, how far the pole leans, how far the cart is from the middle."""
         if ended:
-            return -1.0
-        upright, centred = 0.3 * (1 + self.rewards[0]), 0.3 * (1 + self.rewards[1])
-        return float(given - upright * abs(state[2]) / 0.21 - centred * abs(state[0]) / 2.4)
+            return numpy.array([0.0, 1.0, 0.0, 0.0])
+        return numpy.array([1.0, 0.0, abs(found[2]) / 0.21, abs(found[0]) / 2.4])
 
     def policy(self, state: Array) -> Array:
         right = 1 / (1 + math.exp(-10 * (state[2] + 0.3 * state[3])))
@@ -162,18 +178,20 @@ class MountainCar(World):
     """Gravity and engine differ; agents weigh time and speed differently."""
 
     name = "MountainCar-v0"
-    ratio_order = 2
-    size, low, high, limit = 2, [-1.2, -0.07], [0.6, 0.07], 200
+    ratio_bins = 4
+    size, low, high, limit, channels = 2, [-1.2, -0.07], [0.6, 0.07], 200, 2
 
     def __init__(self, variation: Array, rewards: Array) -> None:
         super().__init__(variation, rewards)
         self.env.gravity *= 1 + 0.2 * variation[0]
         self.env.force *= 1 + 0.2 * variation[1]
 
-    def reward(self, state: Array, given: float, ended: bool) -> float:
-        if ended:
-            return 0.0
-        return float(given * (1 + 0.3 * self.rewards[0]) + 5 * (1 + self.rewards[1]) * abs(state[1]))
+    def weigh(self, rewards: Array) -> Array:
+        return numpy.array([-(1 + 0.3 * rewards[0]), 0.35 * (1 + rewards[1])])
+
+    def channel(self, found: Array, ended: bool) -> Array:
+        """On the way, and its speed over the greatest."""
+        return numpy.zeros(2) if ended else numpy.array([1.0, abs(found[1]) / 0.07])
 
     def policy(self, state: Array) -> Array:
         forward = 0.9 if state[1] >= 0 else 0.05
@@ -240,6 +258,25 @@ def fourier(low: Array, high: Array, order: int) -> tuple[int, Features]:
     return len(c), features
 
 
+def grid(low: Array, high: Array, bins: int) -> tuple[int, Features]:
+    """One feature a cell of a grid of `bins` per number.
+
+    >>> import numpy
+    >>> from affpcl.gym import grid
+    >>> width, features = grid(numpy.zeros(2), numpy.ones(2), bins=3)
+    >>> width, int(features(numpy.array([[0.9], [0.0]])).argmax())
+    (9, 2)
+    """
+    powers = bins ** numpy.arange(len(low))
+
+    def features(o: Array) -> Array:
+        scaled = numpy.clip((o - low[:, None]) / (high - low)[:, None], 0, 1 - 1e-9) * bins
+        cell = (numpy.floor(scaled) * powers[:, None]).sum(0)
+        return numpy.asarray((numpy.arange(bins ** len(low))[:, None] == cell[None, :]).astype(float))
+
+    return bins ** len(low), features
+
+
 class GymProblem(Problem):
     """What control and evaluation share: the agents' worlds, features, and trajectories."""
 
@@ -262,11 +299,12 @@ class GymProblem(Problem):
         self.worlds = [kind(self.variation * spread[:4, i], self.reward_variation * spread[4:, i])
                        for i in range(self.agents)]
         self.size, self.actions = kind.size, self.worlds[0].actions
+        self.weights = numpy.array([w.weights for w in self.worlds]).T  # [channels, agents]
         self.width, self.phi = self.make_features(kind)
         self.ratio_width, self.ratio_phi = self.width, self.phi
         if kind is not FrozenLake:
-            self.ratio_width, self.ratio_phi = fourier(numpy.array(kind.low), numpy.array(kind.high), kind.ratio_order)
-        self.dim = self.k = self.unknowns()
+            self.ratio_width, self.ratio_phi = grid(numpy.array(kind.low), numpy.array(kind.high), kind.ratio_bins)
+        self.dim, self.k = self.unknowns(), kind.channels
         self.p = self.ratio_width * self.actions
         self.memory = self.size + 3  # state, action, steps of the episode (0: not begun), its return
         self.replicate = key.replicate
@@ -289,8 +327,8 @@ class GymProblem(Problem):
         raise NotImplementedError
 
     @property
-    def rows(self) -> int:  # state, action, next state, uniform of the next action, reward, whether the episode goes on
-        return 2 * self.size + 4
+    def rows(self) -> int:  # state, action, next state, uniform of the next action, whether it goes on, channels
+        return 2 * self.size + 3 + self.k
 
     def act(self, agent: int, state: Array, x: Array | None, u: float) -> int:
         raise NotImplementedError
@@ -310,35 +348,45 @@ class GymProblem(Problem):
             memory[size] = self.act(agent, memory[:size], x, u[2])
             memory[size + 2] = 0
         state, action = memory[:size].copy(), int(memory[size])
-        found, reward, ended = world.step(state, action, u[1])
+        found, channels, ended = world.step(state, action, u[1])
         memory[size + 1] += 1
-        memory[size + 2] += reward
+        memory[size + 2] += world.weights @ channels
         if ended or memory[size + 1] >= world.limit:
             memory[size + 1] = 0
             _returns.append((self.replicate, step, agent, float(memory[size + 2])))
         else:
             memory[:size] = found
             memory[size] = self.act(agent, found, x, u[0])
-        return numpy.concatenate([state, [action], found, [u[0], reward, 0.0 if ended else 1.0]])
+        return numpy.concatenate([state, [action], found, [u[0], 0.0 if ended else 1.0], channels])
 
     def parts(self, s: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
         n = self.size
-        return s[:n], s[n].astype(int), s[n + 1 : 2 * n + 1], s[2 * n + 1], s[2 * n + 2], s[2 * n + 3]
+        return s[:n], s[n].astype(int), s[n + 1 : 2 * n + 1], s[2 * n + 1], s[2 * n + 2], s[2 * n + 3 :]
 
     def pairs(self, s: Array) -> Array:
         """The features of what a sample is about."""
         raise NotImplementedError
 
+    def rewards(self, agents: slice, s: Array) -> Array:
+        return numpy.asarray((self.weights[:, agents] * self.parts(s)[5]).sum(0))
+
     def objective(self, agents: slice, s: Array) -> Array:
-        return self.pairs(s) * self.parts(s)[4]
+        return numpy.asarray(self.pairs(s) * self.rewards(agents, s))
 
     def Phi(self, agents: slice, s: Array, theta: Array) -> Array:
-        """Rewards that are linear in the features."""
-        f = self.pairs(s)
-        return numpy.asarray(f * (f * theta).sum(0))
+        """Rewards are weighted channels."""
+        return numpy.asarray(self.pairs(s) * (self.parts(s)[5] * theta).sum(0))
+
+    def coe(self, agents: slice, s: Array, b: Array, theta: Array) -> Array:
+        """Weights are learnt from rewards."""
+        c = self.parts(s)[5]
+        return numpy.asarray(c * ((c * theta).sum(0) - self.rewards(agents, s)))
 
     def psi(self, agents: slice, s: Array) -> Array:
-        """Features of learnt density ratios, of state and action: few, since their Gram matrix is summed."""
+        """Features of learnt density ratios: one a cell of states and an action, so that ratios lie between 0 and n.
+
+        Smooth features have negative ratios where an agent's trajectory has not been yet, and runs diverged.
+        """
         state, action, *_ = self.parts(s)
         return self.by_action(self.ratio_phi(state), action)
 
@@ -377,7 +425,7 @@ class GymControl(GymProblem):
         return self.by_action(self.phi(state), action)
 
     def apply(self, agents: slice, s: Array, x: Array) -> Array:
-        _, _, found, u, _, goes_on = self.parts(s)
+        _, _, found, u, goes_on, _ = self.parts(s)
         f, q = self.pairs(s), self.values(self.phi(found), x)
         later = q[self.choose(q, u), numpy.arange(s.shape[1])]
         return numpy.asarray(f * ((f * x).sum(0) - self.gamma * goes_on * later))
@@ -404,26 +452,30 @@ class GymEvaluation(GymProblem):
         return self.phi(self.parts(s)[0])
 
     def apply(self, agents: slice, s: Array, x: Array) -> Array:
-        _, _, found, _, _, goes_on = self.parts(s)
+        _, _, found, _, goes_on, _ = self.parts(s)
         f = self.pairs(s)
         return numpy.asarray(f * ((f - self.gamma * goes_on * self.phi(found)) * x).sum(0))
 
     def solve(self, key: _core.Key) -> None:
         """Means over a long trajectory of its own; a small ridge decides about features that are never met."""
-        self.A = numpy.empty((self.agents, self.dim, self.dim))
-        self.b = numpy.empty((self.agents, self.dim))
-        self.G = numpy.empty((self.agents, self.dim, self.dim))
-        for i in range(self.agents):
+        n, d, k = self.agents, self.dim, self.k
+        self.A, self.G, self.b = numpy.empty((n, d, d)), numpy.empty((n, d, d)), numpy.empty((n, d))
+        self.Phibar, self.C = numpy.empty((n, d, k)), numpy.empty((n, k, k))
+        self.x = numpy.empty((d, n))
+        for i in range(n):
             memory, rows = numpy.zeros(self.memory), []
             u = _core.uniforms(_core.Key(key.seed, key.replicate, i), self.reference, UNIFORMS, "pair")
             for t in range(self.reference):
                 rows.append(self.draw_one(i, memory, None, u[:, t], t))
             s = numpy.array(rows).T
-            f, (_, _, found, _, reward, goes_on) = self.pairs(s), self.parts(s)
-            ridge = 1e-6 * numpy.eye(self.dim)
+            f, (_, _, found, _, goes_on, c) = self.pairs(s), self.parts(s)
+            ridge = 1e-6 * numpy.eye(d)
             self.A[i] = f @ (f - self.gamma * goes_on * self.phi(found)).T / self.reference + ridge
-            self.G[i] = f @ f.T / self.reference + ridge
-            self.b[i] = f @ reward / self.reference
+            self.G[i] = f @ f.T / self.reference
+            self.Phibar[i] = f @ c.T / self.reference
+            self.C[i] = c @ c.T / self.reference
+            self.b[i] = self.Phibar[i] @ self.weights[:, i]
+            self.x[:, i] = numpy.linalg.solve(self.A[i], self.b[i])
         _returns.clear()
 
     def mean_apply(self, agents: slice, x: Array) -> Array:
@@ -433,4 +485,12 @@ class GymEvaluation(GymProblem):
         return self.b[agents].T
 
     def mean_Phi(self, agents: slice, theta: Array) -> Array:
-        return numpy.asarray(numpy.einsum("nij,jn->in", self.G[agents], theta * numpy.ones(agents.stop - agents.start)))
+        return numpy.asarray(numpy.einsum("nij,jn->in", self.Phibar[agents], theta * numpy.ones(agents.stop - agents.start)))
+
+    def mean_coe(self, agents: slice, theta: Array) -> Array:
+        return numpy.asarray(numpy.einsum("nij,jn->in", self.C[agents], theta - self.weights[:, agents]))
+
+    def error(self, agents: slice, x: Array) -> Array:
+        """The mean squared error of the values, over the states that the agent's policy visits."""
+        off = x - self.x[:, agents]
+        return numpy.asarray(numpy.einsum("in,nij,jn->n", off, self.G[agents], off)[None])

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Callable, ParamSpec, Sequence
 
 import numpy as np
 
-from affpcl.studies import Result
+from affpcl.studies import Result, colours_of, load_result
 from affpcl.tables import Array, Table
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison", "figure", "gains", "heatmap", "pareto", "save", "specific"]
 
-# Okabe and Ito's colours, told apart by everybody; the method of this package is the dark one.
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#999999", "#F0E442")
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
@@ -62,8 +61,8 @@ def label_of(at: dict[str, Any]) -> str:
     return ", ".join(" = ".join([*keys, f"{value:g}"]) for value, keys in by_value.items())
 
 
-def draw_curves(axes: Axes, curves: Table, methods: Sequence[str], agents: Sequence[int]) -> None:
-    for colour, name in zip(COLOURS * 2, methods):
+def draw_curves(axes: Axes, curves: Table, colours: dict[str, str], agents: Sequence[int]) -> None:
+    for name, colour in colours.items():
         for agent, dash in zip(agents, ("-", "--", ":", "-.")):
             curve = curves.where(method=name, agent=agent)
             if curve.rows == 0:
@@ -91,8 +90,9 @@ def comparison(result: Result, methods: Sequence[str] | None = None, agents: Seq
     columns = min(4, len(parts))
     fig, axes = panels(-(-len(parts) // columns), columns, PANEL if columns > 1 else (2 * PANEL[0], 1.5 * PANEL[1]),
                        sharey=True)
+    colours = {name: colour for name, colour in colours_of(result.kinds).items() if not methods or name in methods}
     for place, (at, curves) in zip(axes.flat, parts):
-        draw_curves(place, curves, methods or result.methods, agents)
+        draw_curves(place, curves, colours, agents)
         place.set_title(label_of(at))
     for unused in axes.flat[len(parts):]:
         unused.set_visible(False)
@@ -240,7 +240,7 @@ def gains(table: Table) -> Figure:
     order = np.argsort(table["gain"])
     fig, axes = panels(1, 1, (2 * PANEL[0], max(PANEL[1], 0.14 * len(order) + 0.6)))
     place = axes[0, 0]
-    colours = {"gained": "#009E73", "even": "#999999", "lost": "#D55E00"}
+    colours = {"gained": "#1769aa", "even": "#8b9098", "lost": "#b8480a"}  # those of the report page
     for at, row in enumerate(order):
         colour = colours[str(table["verdict"][row])]
         place.plot([table["gain_lo"][row], table["gain_hi"][row]], [at, at], color=colour)
@@ -249,3 +249,20 @@ def gains(table: Table) -> Figure:
     place.set_yticks(range(len(order)), [str(a) for a in table["agent"][order]])
     place.set_xlabel("loss alone - loss given")
     return fig
+
+
+def main(words: Sequence[str]) -> None:
+    """python -m affpcl.plot FOLDER FILE: the figure of a result folder; the file's ending is its format."""
+    if len(words) != 2:
+        sys.exit("usage: python -m affpcl.plot FOLDER FILE.pdf|svg|png")
+    import matplotlib
+
+    matplotlib.use("agg")
+    try:
+        save(figure(load_result(words[0])), words[1])
+    except (OSError, ValueError) as error:
+        sys.exit(f"affpcl.plot: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

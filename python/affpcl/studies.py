@@ -1,10 +1,14 @@
 """Studies: methods on a problem, with intervals; the paper's figures and theorems."""
 from __future__ import annotations
 
+import csv
 import functools
+import html
 import json
+import math
 import os
 import pathlib
+import shutil
 from typing import Any, Mapping, Sequence, Union
 
 from affpcl import _core
@@ -52,7 +56,7 @@ class Result:
     ['affpcl', 'independent']
     """
 
-    def __init__(self, outcome: _core.Outcome, study: str = "") -> None:
+    def __init__(self, outcome: _core.Outcome | Folder, study: str = "") -> None:
         self._outcome = outcome
         self._study = study
         self._command = f"affpcl.reproduce({study!r})" if study else "affpcl.run(spec)"
@@ -112,6 +116,11 @@ class Result:
         """Names of the methods, in their order."""
         return list(dict.fromkeys(self.summary["method"].tolist()))
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each method."""
+        return dict(zip(self.summary["method"].tolist(), self.summary["kind"].tolist()))
+
     def to_dict(self) -> dict[str, Any]:
         """summary.json."""
         found: dict[str, Any] = json.loads(self._outcome.json(self._command))
@@ -122,11 +131,159 @@ class Result:
         self._outcome.save(os.fspath(path), force, self._command)
 
     def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
+        text: str = self.to_dict()["headline"]
+        return f"<p>{html.escape(text)}</p>{errors_chart(self)}{self.summary._repr_html_()}"
 
     def __repr__(self) -> str:
         settings = self.summary.rows // max(1, len(self.methods))
         return f"<Result of {self.name}: {settings} settings, methods {', '.join(self.methods)}>"
+
+
+def method_places(kinds: Mapping[str, str]) -> dict[str, int]:
+    """A place in the palette for each method: that of its kind, else the first spare one; -1 for independent learning."""
+    known = method_colours()
+    found: dict[str, int] = {}
+    for name, kind in kinds.items():
+        own = -1 if kind == "independent" else known["kinds"].get(kind)
+        if own is not None and own not in found.values():
+            found[name] = own
+    more = 0
+    for name in kinds:
+        if name not in found:
+            free = [place for place in known["spare"] if place not in found.values()]
+            found[name] = free[0] if free else known["spare"][more % len(known["spare"])]
+            more += not free
+    return {name: found[name] for name in kinds}
+
+
+@functools.cache
+def method_colours() -> dict[str, Any]:
+    """One colour for each method, which the report page shares."""
+    found: dict[str, Any] = json.loads(pathlib.Path(__file__).with_name("method_colours.json").read_text(encoding="utf-8"))
+    return found
+
+
+def colours_of(kinds: Mapping[str, str]) -> dict[str, str]:
+    """Each method's colour on a light ground."""
+    known = method_colours()
+    return {name: known["alone"][0] if place < 0 else known["palette"][place][0] for name, place in method_places(kinds).items()}
+
+
+def errors_chart(result: Result, width: int = 480) -> str:
+    """The error of each method at the first setting, with its interval, on a logarithmic axis, as SVG."""
+    first = result.summary.where(method=result.methods[0])
+    place = result.summary.at({key: first[key][0] for key in result.swept})
+    rows = [(str(n), float(m), float(lo), float(hi)) for n, m, lo, hi in
+            zip(place["method"], place["mse_mean"], place["mse_lo"], place["mse_hi"]) if m > 0]
+    if not rows:
+        return ""
+    ends = [math.log(v) for _, m, lo, hi in rows for v in (m, max(lo, m / 10), hi) if v > 0]
+    left, right = min(ends), max(ends)
+    colours = colours_of(result.kinds)
+
+    def x(value: float) -> float:
+        return 120 + (math.log(value) - left) / ((right - left) or 1) * (width - 140)
+
+    lines = []
+    for row, (name, mean, lo, hi) in enumerate(rows):
+        y = 16 * row + 8
+        lines += [
+            f'<text x="112" y="{y + 4}" text-anchor="end" font-size="11" fill="currentColor">{html.escape(name[:16])}</text>',
+            f'<circle cx="{x(mean):.1f}" cy="{y}" r="3.5" fill="{colours[name]}"/>']
+        if hi > 0:
+            lines.append(f'<line x1="{x(max(lo, mean / 10)):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colours[name]}"/>')
+    where = ", ".join(f"{key} = {first[key][0]}" for key in result.swept)
+    words = f"mean squared error of each method{' at ' + where if where else ''}, 90 % intervals, logarithmic"
+    return (f'<svg role="img" aria-label="{html.escape(words)}" width="{width}" height="{16 * len(rows)}">{"".join(lines)}</svg>'
+            f"<p><small>{html.escape(words)}</small></p>")
+
+
+class Folder:
+    """A result folder, read as if its study had just been run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = pathlib.Path(path)
+        try:
+            self.text = (self.path / "summary.json").read_text(encoding="utf-8")
+            self.found: dict[str, Any] = json.loads(self.text)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{self.path} is not a result folder: {error}") from error
+        if "settings" not in self.found:
+            raise ValueError(f"{self.path} is not the result of a study; load_model reads those of fit")
+        manifest = self.found["manifest"]
+        self.name: str = manifest.get("study", "")
+        self.title: str = manifest["spec"].get("title", "")
+        self.toml: str = manifest.get("spec_toml", "")
+        self.complete: bool = manifest["complete"]
+        self.seconds: float = manifest["seconds"]
+        self.threads: int = manifest["threads"]
+        self.keys = list(self.found["settings"][0]["at"]) if self.found["settings"] else []
+
+    def summary(self) -> dict[str, Any]:
+        rows = []
+        for s in self.found["settings"]:
+            for m in s["methods"]:
+                vs = m["vs_independent"] or {}
+                rows.append({**s["at"], "method": m["name"], "kind": m["kind"],
+                             **{f"mse_{part}": m["mse"][part] for part in ("mean", "lo", "hi", "median")},
+                             **{f"vs_independent_{part}": vs.get(part) for part in ("mean", "lo", "hi")},
+                             "central_x": m["central"]["x"], "central_theta": m["central"]["theta"],
+                             "replicates": s["replicates"], "used": s["used"], "up": float(m["comm"]["up"]),
+                             "down": float(m["comm"]["down"]), "seconds": m["seconds"]})
+        whole = {*self.keys, "method", "kind", "replicates", "used"}
+        nan = float("nan")
+        return {name: [r[name] if name in whole or r[name] is not None else nan for r in rows] for name in (rows[0] if rows else {})}
+
+    def table(self, file: str, renamed: Mapping[str, str]) -> dict[str, Any]:
+        """A CSV file of the folder: numbers where all of a column are, agents as -1 for "all"."""
+        with open(self.path / file, encoding="utf-8", newline="") as lines:
+            reader = csv.reader(lines)
+            names = next(reader)
+            columns = list(zip(*reader)) or [()] * len(names)
+        return {renamed.get(name, name): values_of(name, column) for name, column in zip(names, columns)}
+
+    def curves(self) -> dict[str, Any]:
+        return self.table("curves.csv", {})
+
+    def agents(self) -> dict[str, Any]:
+        return self.table("agents.csv", {"vs_independent": "vs_independent_mean", "vs_lo": "vs_independent_lo", "vs_hi": "vs_independent_hi"})
+
+    def claims(self, study: str) -> list[dict[str, Any]]:
+        path = self.path / "claims.json"
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        return found
+
+    def json(self, command: str) -> str:
+        return self.text
+
+    def save(self, path: str, force: bool, command: str) -> None:
+        shutil.copytree(self.path, path, dirs_exist_ok=force)
+
+
+def values_of(name: str, column: Sequence[str]) -> list[Any]:
+    """The cells of a CSV column as numbers, if all of them are; blank ones are NaN."""
+    if name == "agent":
+        return [-1 if cell == "all" else int(cell) for cell in column]
+    if name == "method":
+        return list(column)
+    try:
+        return [float(cell) if cell else float("nan") for cell in column]
+    except ValueError:
+        return list(column)
+
+
+def load_result(path: str | os.PathLike[str]) -> Result:
+    """A result folder that `affpcl run` or `reproduce` wrote with --out, or Result.save; its summary lacks `sent`.
+
+    >>> import affpcl, tempfile
+    >>> spec = {"problem": {"kind": "gaussian", "agents": 4}, "run": {"steps": 10}, "method": [{"kind": "fedavg"}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     affpcl.run(spec, set={"run.replicates": 2}).save(folder + "/result")
+    ...     affpcl.load_result(folder + "/result").methods
+    ['fedavg']
+    """
+    folder = Folder(path)
+    return Result(folder, folder.name)
 
 
 def overrides_of(values: Mapping[str, Any] | None) -> list[str]:

@@ -81,7 +81,8 @@ struct Sample {
 class PythonProblem final : public Problem,
                             public LinearObjective,
                             public Means,
-                            public RatioFeatures {
+                            public RatioFeatures,
+                            public Scores {
  public:
   PythonProblem(std::string name, nb::object self) : name_(std::move(name)), self_(self) {
     shape_.agents = number(self, "agents");
@@ -97,6 +98,13 @@ class PythonProblem final : public Problem,
                       "must be at least 1",
                       name_, shape_.agents, shape_.d, sample_));
     means_ = nb::cast<bool>(self.attr("has_means"));
+    coe_ = nb::cast<bool>(self.attr("has_coe"));
+    error_ = nb::cast<bool>(self.attr("has_error"));
+    if (shape_.k > 0 && shape_.k != shape_.d && !coe_)
+      throw BadInput(fmt::format(
+          "problem '{}' has k = {} weights and dim = {}: where Phi is not square it needs "
+          "coe(agents, s, b, theta)",
+          name_, shape_.k, shape_.d));
     G_A_ = nb::cast<double>(self.attr("G_A"));
     start_ = nb::cast<double>(self.attr("start"));
     if (means_) solve();
@@ -129,12 +137,23 @@ class PythonProblem final : public Problem,
   }
   Facets facets() const override {
     return {.linear = shape_.k > 0 ? this : nullptr,
+            .form = coe_ ? ObjectiveForm::kMoments : ObjectiveForm::kLearnt,
             .means = means_ ? this : nullptr,
-            .features = shape_.p > 0 ? this : nullptr};
+            .features = shape_.p > 0 ? this : nullptr,
+            .scores = error_ && means_ ? this : nullptr};
   }
   void Phi(Lanes l, In s, In theta, Scratch&, Out bhat) const override {
     call("Phi", l, bhat, s, theta);
   }
+  void coe(Lanes l, In s, In b, In theta, In bhat, Out g) const override {
+    if (!coe_) return LinearObjective::coe(l, s, b, theta, bhat, g);
+    call("coe", l, g, s, b, theta);
+  }
+  void mean_coe(Lanes l, In theta, Out g) const override {
+    if (!coe_) return Means::mean_coe(l, theta, g);
+    call("mean_coe", l, g, theta);
+  }
+  void error(Lanes l, In x, Scratch&, Out one_row) const override { call("error", l, one_row, x); }
   void psi(Lanes l, In s, Out features) const override { call("psi", l, features, s); }
   void mean_apply(Lanes l, In x, Out Ax) const override { call("mean_apply", l, Ax, x); }
   void mean_objective(Lanes l, Out b) const override { call("mean_objective", l, b); }
@@ -171,7 +190,7 @@ class PythonProblem final : public Problem,
   Held self_;
   Shape shape_;
   int sample_ = 1, memory_ = 0;
-  bool means_ = false;
+  bool means_ = false, coe_ = false, error_ = false;
   double G_A_ = 0, start_ = 0;
   mutable Views views_;
 };
@@ -196,20 +215,16 @@ class PythonBlock {
   Fields agent() const { return live_.require(), Fields(names_->agent, block_->agents, *views_); }
   Fields centre() const {
     live_.require();
-    return {names_->centre, block_->centre.p,
-            "block.centre can be read only: centre() changes it", *views_};
+    return {names_->centre, block_->centre.p, "block.centre can be read only: centre() changes it",
+            *views_};
   }
   Fields mean() const {
     live_.require();
     if (mean_ == nullptr) throw nb::attribute_error("contribute makes the mean, and has none");
     return {names_->sum, const_cast<double*>(mean_), kFixedMean, *views_};
   }
-  nb::object step_size(int k) const {
-    return views_->read(block(k).step_sizes(k), lanes().count);
-  }
-  double central_step_size(int k) const {
-    return block(k).central_step(k);
-  }
+  nb::object step_size(int k) const { return views_->read(block(k).step_sizes(k), lanes().count); }
+  double central_step_size(int k) const { return block(k).central_step(k); }
   nb::object residual(int k, nb::handle x) const {
     Scratch& scratch = block(k).scratch();
     const int d = block().problem().shape().d;
@@ -544,8 +559,9 @@ bool written_in_python(const Spec& spec) {
 
 void bind_extend(nb::module_& m) {
   m.attr("_makers") = nb::dict();
-  nb::class_<Key>(m, "Key", "Which random numbers: a pure function of this, agent and purpose.\n\n"
-                        ">>> import affpcl\n>>> affpcl.Key(seed=1, replicate=2).replicate\n2")
+  nb::class_<Key>(m, "Key",
+                  "Which random numbers: a pure function of this, agent and purpose.\n\n"
+                  ">>> import affpcl\n>>> affpcl.Key(seed=1, replicate=2).replicate\n2")
       .def(nb::init<std::uint64_t, std::uint32_t, std::uint32_t>(), nb::arg("seed"),
            nb::arg("replicate") = Key{}.replicate, nb::arg("step") = Key{}.step)
       .def_ro("seed", &Key::seed)
@@ -590,9 +606,11 @@ void bind_extend(nb::module_& m) {
         nb::arg("key"), nb::arg("agents"), nb::arg("rows"), nb::arg("purpose"),
         nb::arg("first") = 0, doc);
   };
-  stream("normals", &normals, "[rows][agents] standard normal numbers of a stream.\n\n"
+  stream("normals", &normals,
+         "[rows][agents] standard normal numbers of a stream.\n\n"
          ">>> import affpcl\n>>> affpcl.normals(affpcl.Key(1), 4, 2, 'sample').shape\n(2, 4)");
-  stream("uniforms", &uniforms, "[rows][agents] numbers in (0, 1) of a stream.\n\n"
+  stream("uniforms", &uniforms,
+         "[rows][agents] numbers in (0, 1) of a stream.\n\n"
          ">>> import affpcl\n>>> affpcl.uniforms(affpcl.Key(1), 4, 2, 'sample').shape\n(2, 4)");
   m.def("add_problem", &add_problem, nb::arg("name"), nb::arg("doc"), nb::arg("defaults"),
         nb::arg("make"));

@@ -15,6 +15,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/output/fit_headline.h"
+#include "affpcl/output/federation_file.h"
 #include "affpcl/output/model_file.h"
 #include "python/core/core.h"
 
@@ -289,6 +290,10 @@ void bind_options(nb::module_& m) {
         o.solver = SolverKind::kStream;
       },
       nb::arg("values"), "Values of states from a log of transitions instead of a table.");
+  c.def(
+      "set_centre",
+      [](FitOptions& o, const Model& centre) { o.centre = std::make_shared<const Model>(centre); },
+      nb::arg("centre"), "A centre that these agents took no part in, which they join.");
   frame_option(c, "paths", &FrameOptions::paths);
   frame_option(c, "features", &FrameOptions::features);
   frame_option(c, "exclude", &FrameOptions::exclude);
@@ -449,6 +454,8 @@ void bind_fit(nb::module_& m) {
             ResultFolder folder(path, force);
             folder.add("model.json", model_json(r.model));
             folder.add("summary.json", fit_summary_json(r));
+            if (r.model.solver == SolverKind::kExact && !r.model.joined)
+              folder.add("centre.json", centre_json(r.model, false));
             folder.commit();
           },
           nb::arg("path"), nb::arg("force"), "The folder that the command line writes.")

@@ -10,6 +10,7 @@
 #include "affpcl/output/affinity_file.h"
 #include "affpcl/output/page.h"
 #include "affpcl/table/frame.h"
+#include "affpcl/table/known.h"
 #include "python/core/core.h"
 
 namespace affpcl::python {
@@ -20,7 +21,8 @@ using Files = std::vector<std::pair<std::string, std::string>>;
 
 Files pilot_files(const FitOptions& fit, double share, const std::function<Frame()>& frame) {
   return interruptible([&](const std::atomic<bool>&) {
-    const PilotOptions o{.share = share, .seed = fit.frame.seed, .threads = fit.threads};
+    PilotOptions o{.share = share, .seed = fit.frame.seed, .threads = fit.threads};
+    o.centre = fit.centre;
     const PilotResult result = pilot(frame(), o);
     Files files = {{"summary.json", pilot_summary_json(result, {.share = share,
                                                                 .seed = o.seed,
@@ -32,6 +34,7 @@ Files pilot_files(const FitOptions& fit, double share, const std::function<Frame
 }
 
 FrameOptions linear(const FitOptions& fit) {
+  if (fit.centre) return join_options(fit.frame, *fit.centre);
   FrameOptions frame = fit.frame;
   if (frame.family == "auto") frame.family = "gaussian";  // affinity is that of linear models
   return frame;

@@ -86,6 +86,7 @@ nb::dict summary(const StudyResult& result) {
     for (const MethodResult& m : s.methods) {
       c.place(s);
       c.text("method", m.name);
+      c.text("kind", m.kind);
       c.estimate("mse", m.mse);
       c.number("mse_median", m.mse.median);
       c.estimate("vs_independent", m.vs_independent);

@@ -10,8 +10,8 @@ import affpcl
 import affpcl.gym
 
 METHODS = {
-    "affpcl": {"kind": "affpcl", "ratio": "linear"},
-    "affpcl, no ratio": {"kind": "affpcl", "ratio": "none"},
+    "affpcl": {"kind": "affpcl", "ratio": "none"},
+    "affpcl, learnt ratio": {"kind": "affpcl", "ratio": "linear"},
     "independent": {"kind": "independent"},
     "fedavg": {"kind": "fedavg"},
 }

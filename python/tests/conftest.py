@@ -3,11 +3,23 @@ import csv
 import os
 import pathlib
 import subprocess
+import time
 
 import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def computes_for(child, seconds):
+    """Waits until a child process has computed for so long from now on, however busy the machine is."""
+    def computed():
+        fields = pathlib.Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    start, deadline = computed(), time.monotonic() + 60
+    while child.poll() is None and computed() < start + seconds and time.monotonic() < deadline:
+        time.sleep(.005)
 
 
 class Rows:

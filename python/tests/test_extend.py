@@ -391,3 +391,71 @@ def test_a_method_written_in_python_has_its_row_in_the_benchmark():
     assert list(rows["level"]) == [0, 0.3, 0.8]
     assert rows["vs_independent_mean"][0] < 1
     assert sorted(tables["methods"]["method"]) == ["fedavg", "pull_to_mean"]
+
+
+@affpcl.problem
+class ChannelMeans(affpcl.Problem):
+    """the mean of weighted channels that all agents see, with an error of its own"""
+
+    agents: int = 70
+    dim: int = 1
+    k = 2
+    rows = 2
+
+    def setup(self, key):
+        self.weights = 1 + 0.1 * affpcl.normals(key, self.agents, 2, "objective")
+
+    def draw(self, sample):
+        return sample.normals(2) + 1
+
+    def apply(self, agents, s, x):
+        return x * np.ones(s.shape[1])
+
+    def objective(self, agents, s):
+        return (self.weights[:, agents] * s).sum(0)[None]
+
+    def Phi(self, agents, s, theta):
+        return (theta * s).sum(0)[None]
+
+    def coe(self, agents, s, b, theta):
+        return s * ((theta * s).sum(0) - b[0])
+
+    def mean_apply(self, agents, x):
+        return x * np.ones(agents.stop - agents.start)
+
+    def mean_objective(self, agents):
+        return self.weights[:, agents].sum(0)[None]
+
+    def mean_Phi(self, agents, theta):
+        return (theta * np.ones(agents.stop - agents.start)).sum(0)[None]
+
+    def mean_coe(self, agents, theta):
+        return np.array([[2.0, 1.0], [1.0, 2.0]]) @ (theta - self.weights[:, agents])
+
+    def error(self, agents, x):
+        return 4 * (x - self.mean_objective(agents)) ** 2
+
+
+def test_channels_and_an_error_of_ones_own():
+    """Phi is 1 x 2: theta^c is learnt along coe, or solved; errors are four times the squared distance."""
+    study = affpcl.run({"problem": {"kind": "channel_means"}, "run": {"steps": 300, "step_size": 0.05, "replicates": 1},
+                        "method": [{"kind": "affpcl", "ratio": "none"}, {"kind": "independent"},
+                                   {"kind": "affpcl", "name": "learnt", "ratio": "none", "objective": "learnt"}]})
+    error = dict(zip(study.summary["method"], study.summary["mse_mean"]))
+    assert error["affpcl"] < 0.1 * error["independent"]
+    assert error["learnt"] < 0.1 * error["independent"]
+    # Independent learning at a constant step a: variance of b times a / (2 - a), b of weights near (1, 1): 2. Times 4.
+    assert error["independent"] == pytest.approx(4 * 2 * 0.05 / 1.95, rel=0.2)
+
+
+def test_phi_that_is_not_square_needs_coe():
+    @affpcl.problem
+    class NoDirection(affpcl.Problem):
+        """two weights of one unknown"""
+
+        agents: int = 2
+        dim: int = 1
+        k = 2
+
+    with pytest.raises(ValueError, match="coe"):
+        affpcl.run({"problem": {"kind": "no_direction"}, "run": {"steps": 2}, "method": [{"kind": "independent"}]})

@@ -67,7 +67,7 @@ def pooled(files):
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_equals_the_fit_of_all_rows(files, tmp_path, pooled, secure):
-    sites, centre = open_sites(files, tmp_path), centre_of(secure=secure)
+    sites, centre = open_sites(files, tmp_path, secure=secure), centre_of(secure=secure)
     run(centre, sites)
     assert centre.state == "done" and all(s.done for s in sites.values())
     assert models(tmp_path) == pooled
@@ -118,6 +118,15 @@ def test_a_killed_site_comes_back_and_nothing_is_lost(files, tmp_path, pooled):
 
 def open_sites_one(files, out, name):
     return FederationSite(name, "fit", {"data": str(files / f"{name}.csv"), **OPTIONS}, str(out / name), job="trial")
+
+
+@pytest.mark.parametrize("content", [b"rows,of,mine\n1,2,3\n", b"\0", b"\xff" * 40, bytes(8) + b"more"])
+def test_a_file_that_is_no_journal_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "journal"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="journal"):
+        FederationCentre(SITES, {"key": "trial"}, str(path))
+    assert path.read_bytes() == content
 
 
 def test_a_killed_centre_goes_on_from_its_journal(files, tmp_path, pooled):
@@ -171,7 +180,7 @@ def test_secure_sums_show_no_number_of_a_single_site(files, tmp_path):
     """Numbers that sites send without masks, 128 bits each, stand nowhere in their masked messages."""
     seen = {}
     for secure in (True, False):
-        sites, centre, seen[secure] = open_sites(files, tmp_path / str(secure)), centre_of(secure=secure), []
+        sites, centre, seen[secure] = open_sites(files, tmp_path / str(secure), secure=secure), centre_of(secure=secure), []
         run(centre, sites, seen=seen[secure])
     numbers = {n for message in seen[False] for n in numbers_in(message)}
     assert len(numbers) > 1000
@@ -184,3 +193,28 @@ def numbers_in(message):
     """Small whole numbers, which might stand anywhere by chance, are left out."""
     body = _core.message_body(message)
     return [body[k:k + 16] for k in range(0, len(body) - 15, 16) if len(set(body[k:k + 16])) > 6]
+
+
+def test_a_site_refuses_sums_without_masks_unless_it_allows_them(files, tmp_path):
+    sites, centre = open_sites(files, tmp_path), centre_of(secure=False)
+    with pytest.raises(ValueError, match="sums without masks"):
+        run(centre, sites)
+    for site in sites.values():
+        site.close()
+
+
+def test_a_lost_site_is_not_left_behind_after_a_resume_before_it_has_agreed(files, tmp_path):
+    """Sums with its numbers have been opened; the sums of the others would tell them apart."""
+    journal, job = str(tmp_path / "journal"), {"key": "trial", "min_sites": 3}
+    sites, centre = open_sites(files, tmp_path), FederationCentre(SITES, job, journal)
+    centre.lost("west")
+    assert centre.state == "running" and centre.sites == SITES[:3]  # it has sent nothing yet
+    centre = FederationCentre(SITES, job, journal)
+    assert centre.sites == SITES  # all start again
+    run(centre, sites, until=lambda c: c.rounds == 30)
+    centre = FederationCentre(SITES, job, journal)
+    assert centre.rounds == 30
+    centre.lost("west")
+    assert centre.state == "waiting"
+    for site in sites.values():
+        site.close()

@@ -135,6 +135,8 @@ def test_values_of_states(cli, tmp_path):
     found = json.loads(cli("fit", tmp_path / "log.csv", "--task", "td", "--gamma", "0.8", "--json"))
     assert [a["agent"] for a in fitted.to_dict()["agents"]] == [a["agent"] for a in found["agents"]]
     assert fitted.to_dict()["agents"] == found["agents"]
+    in_memory = affpcl.fit(pandas.read_csv(tmp_path / "log.csv"), task="td", gamma=0.8)
+    assert in_memory.to_dict()["agents"] == found["agents"]
     with pytest.raises(TypeError, match="fit has no option 'gama'"):
         affpcl.fit(tmp_path / "log.csv", task="td", gama=0.8)
 
@@ -143,7 +145,20 @@ def test_outcomes_that_agents_weigh(frame, tmp_path):
     (tmp_path / "weights.csv").write_text("shop,sales,visits\n" + "".join(f"{k},1,{k}\n" for k in range(8)))
     options = dict(agent="shop", channels=["sales", "visits"], exclude=["answer"], weights=str(tmp_path / "weights.csv"))
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    assert bare(affpcl.fit(frame, **options)) == bare(affpcl.fit(tmp_path / "rows.csv", **options))
+    want = bare(affpcl.fit(tmp_path / "rows.csv", **options))
+    assert bare(affpcl.fit(frame, **options)) == want
+    options["weights"] = {"shop": range(8), "sales": [1] * 8, "visits": range(8)}
+    assert bare(affpcl.fit(frame, **options)) == want
+
+
+def test_test_rows_are_files_or_tables(frame, tmp_path):
+    learnt, held = frame.iloc[:200], frame.iloc[200:]
+    held.to_csv(tmp_path / "test.csv", index=False)
+    options = dict(target="sales", agent="shop", exclude=["answer", "visits"])
+    want = affpcl.fit(learnt, test=tmp_path / "test.csv", **options).scores
+    for test in (held, polars.from_pandas(held)):
+        found = affpcl.fit(learnt, test=test, **options).scores
+        assert found["mse"].tolist() == want["mse"].tolist()
 
 
 def test_notebooks(frame):
@@ -175,7 +190,7 @@ def test_progress(frame, capsys):
     ({"agent": ["a"] * 4, "y": [1, 2, 3, 4]}, dict(target="z"), "the table has no column 'z'"),
     ({"agent": ["a", None, "b", "b"], "y": [1, 2, 3, 4]}, dict(target="y"), "names no agent"),
     ({"agent": ["a"] * 4, "y": np.zeros((4, 2))}, dict(target="y"), "column 'y' has 2 axes, not 1"),
-    ({"agent": ["a"] * 4, "y": [1, 2, 3, 4]}, dict(target="y", task="td"), "reads a file"),
+    ({"agent": ["a"] * 4, "y": [1, 2, 3, 4]}, dict(task="td", gamma=0.5), "'state'"),
 ])
 def test_bad_input(data, options, says):
     with pytest.raises(ValueError, match=says):

@@ -1,4 +1,6 @@
 """Each of the paper's figures from a result, as PDF and SVG."""
+import json
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import affpcl
 plt = pytest.importorskip("matplotlib.pyplot")
 plt.switch_backend("agg")
 from affpcl import plot  # noqa: E402
+from affpcl.studies import colours_of, method_colours  # noqa: E402
 
 SMALL = {"run.replicates": 2, "run.steps": 12, "run.tail": 4}
 
@@ -36,6 +39,29 @@ def test_curves_are_the_results():
     errors = result.curves["mse_mean"]
     assert errors.min() / 100 < lowest < errors.min() and highest < 100 * errors.max(), "an interval that reaches 0"
     plt.close("all")
+
+
+def test_methods_have_the_colours_of_the_page(cli):
+    kinds = {"independent": "independent", "affpcl": "affpcl", "guarded": "affpcl", "fedavg": "fedavg", "mine": "a_new_one"}
+    colours = colours_of(kinds)
+    known = method_colours()
+    assert colours["independent"] == known["alone"][0]
+    assert colours["affpcl"] == known["palette"][known["kinds"]["affpcl"]][0]
+    assert colours["fedavg"] == known["palette"][known["kinds"]["fedavg"]][0]
+    assert len(set(colours.values())) == 5
+    many = colours_of({f"m{k}": "a_new_one" for k in range(40)})
+    assert set(many.values()) == {light for light, _ in known["palette"]}
+    every = {m["name"] for m in json.loads(cli("list", "--json"))["methods"]} - {"independent"}
+    assert every <= set(known["kinds"]), "each kind of method has a colour of its own choice"
+
+
+def test_a_folder_is_drawn(tmp_path):
+    affpcl.reproduce("fig-heatmap", set=SMALL).save(tmp_path / "r")
+    for ending in ("svg", "png"):
+        plot.main([str(tmp_path / "r"), str(tmp_path / f"figure.{ending}")])
+        assert (tmp_path / f"figure.{ending}").stat().st_size > 5000
+    with pytest.raises(SystemExit, match="is not a result folder"):
+        plot.main([str(tmp_path), str(tmp_path / "figure.pdf")])
 
 
 def test_heatmap_holds_the_ratios():

@@ -2,6 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import { OUTCOMES } from "./colours.js";
 import { agentsOf, outcome } from "./data.js";
+import { cloud, histogram, MANY } from "./density.js";
 import { choice, h, interval, key, number } from "./dom.js";
 import { figure, plot } from "./figure.js";
 
@@ -12,8 +13,9 @@ export function outcomeLegend(domain = OUTCOMES.domain) {
     key(name, OUTCOMES.range[OUTCOMES.domain.indexOf(name)])));
 }
 
-/** Bars from `base` to each value, sorted as they come, with intervals; rows are {name, value, lo, hi, outcome}. */
+/** Bars from `base` to each value, sorted as they come, with intervals; of many a histogram. Rows are {name, value, lo, hi, outcome}. */
 export function sortedBars(width, label, rows, { base, axis, least = -Infinity }) {
+  if (rows.length > MANY) return histogram(width, label, rows, { base, axis });
   const finite = rows.filter((r) => Number.isFinite(r.value));
   const few = rows.length <= Math.min(FEW, width / 14);
   const ends = finite.flatMap((r) => (Number.isFinite(r.lo) ? [r.value, r.lo, r.hi] : [r.value]));
@@ -27,7 +29,7 @@ export function sortedBars(width, label, rows, { base, axis, least = -Infinity }
   const title = (r) => `${r.name}\n${number(r.value)} ${interval(r.lo, r.hi)}\n${r.outcome}${r.more ? `\n${r.more}` : ""}`;
   const place = new Map(finite.map((r, i) => [r, i]));
   const letters = Math.max(...finite.map((r) => String(r.name).length), 1);
-  const slanted = few && letters * 7 > (width - 70) / finite.length;
+  const slanted = few && letters * 9 > (width - 70) / finite.length;
   return plot(width, label, {
     height: 300 + (slanted ? Math.min(110, letters * 5) : 0),
     marginBottom: slanted ? 30 + Math.min(110, letters * 5) : 36,
@@ -85,7 +87,7 @@ export function agentFigures(result, state, here) {
       refresh(pickers[0]);
       return sortedBars(width, "Error of each agent against learning alone, sorted", rows().map((r) => ({
         name: here().agents > FEW || here().shown ? `agent ${r.agent}` : r.agent, value: r.vs_independent, lo: r.vs_lo, hi: r.vs_hi, outcome: outcome(r),
-      })), { base: 1, axis: "error / error alone", least: 0 });
+      })), { base: 1, axis: "error / error of independent learning", least: 0 });
     },
     table,
     note: () => "Below 1: the agent's error is smaller than learning alone. Gained and lost: the whole 90 % interval lies on one side, " +
@@ -98,20 +100,23 @@ export function agentFigures(result, state, here) {
     controls: [pickers[1], outcomeLegend()],
     draw: (width) => {
       if (!method()?.columns.distance) return null;
-      const data = rows().filter((r) => Number.isFinite(r.distance) && Number.isFinite(r.vs_independent));
+      const data = rows().filter((r) => Number.isFinite(r.distance) && Number.isFinite(r.vs_independent)).map((r) => ({ ...r, outcome: outcome(r) }));
       const far = Math.max(...data.map((r) => r.distance));
       if (!(far - Math.min(...data.map((r) => r.distance)) > 1e-9 * far) || far < 1e-9) return null;
       refresh(pickers[1]);
-      return plot(width, "Distance of each agent's solution to the central one, against its error relative to learning alone", {
-        height: 320,
-        x: { label: "|x* − central x*|", nice: true, zero: true },
-        y: { label: "error / error alone", grid: true, nice: true, domain: [0, Math.max(1, ...data.map((r) => 1.15 * r.vs_independent))] },
-        color: OUTCOMES,
-        marks: [
-          Plot.ruleY([1], { stroke: "currentColor" }),
-          Plot.ruleX(data.length <= 300 ? data : [], { x: "distance", y1: "vs_lo", y2: "vs_hi", stroke: outcome, strokeOpacity: 0.4, clip: true }),
-          Plot.dot(data, { x: "distance", y: "vs_independent", fill: outcome, r: data.length > 300 ? 2 : 4, fillOpacity: 0.85 }),
-          Plot.tip(data, Plot.pointer({ x: "distance", y: "vs_independent", title: (r) => `agent ${r.agent}\ndistance ${number(r.distance)}\n${number(r.vs_independent)} ${interval(r.vs_lo, r.vs_hi)}` })),
+      return cloud(width, "Distance of each agent's solution to the central one, against its error relative to independent learning", data, {
+        x: "distance", y: "vs_independent",
+        options: {
+          height: 320,
+          x: { label: "distance to the centre, |x* − central x*|", nice: true, zero: true },
+          y: { label: "error / error of independent learning", grid: true, nice: true, domain: [0, Math.max(1, ...data.map((r) => 1.15 * r.vs_independent))] },
+          color: OUTCOMES,
+        },
+        under: () => [Plot.ruleY([1], { stroke: "currentColor" })],
+        marks: (few) => [
+          Plot.ruleX(few.length <= 300 ? few : [], { x: "distance", y1: "vs_lo", y2: "vs_hi", stroke: "outcome", strokeOpacity: 0.4, clip: true }),
+          Plot.dot(few, { x: "distance", y: "vs_independent", fill: "outcome", r: few.length > 300 ? 2 : 4, fillOpacity: 0.85 }),
+          Plot.tip(few, Plot.pointer({ x: "distance", y: "vs_independent", title: (r) => `agent ${r.agent}\ndistance ${number(r.distance)}\n${number(r.vs_independent)} ${interval(r.vs_lo, r.vs_hi)}` })),
         ],
       });
     },

@@ -1,36 +1,9 @@
 // The page of the benchmark: methods over all cells, then every cell, in tables that can be sorted.
 import { choice, count, h, interval, number } from "./dom.js";
 import { closing, opening, provenance, tiles } from "./frame.js";
+import { numeric, sortable, text } from "./table.js";
 
-const text = (value) => ({ shown: value, by: value });
-const numeric = (value, shown = number(value, 3)) => ({ shown, by: Number.isFinite(value) ? value : Infinity, numeric: true });
 const withRange = (e) => numeric(e?.mean ?? null, e ? `${number(e.mean, 3)} ${interval(e.lo, e.hi)}` : "–");
-
-/** A table whose heads sort it; `columns` are [name, row => cell]. */
-function sortable(caption, columns, rows, start) {
-  const state = { column: start, down: false };
-  const body = h("tbody");
-  const heads = columns.map(([name], c) => h("th", { scope: "col", class: "sorts" },
-    h("button", { type: "button", onclick: () => {
-      state.down = state.column === c && !state.down;
-      state.column = c;
-      fill();
-    } }, name)));
-  function fill() {
-    const cell = columns[state.column][1];
-    const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
-    const sorted = [...rows()].sort((a, b) => order(cell(a).by, cell(b).by) * (state.down ? -1 : 1));
-    heads.forEach((head, c) => head.setAttribute("aria-sort", c !== state.column ? "none" : state.down ? "descending" : "ascending"));
-    body.replaceChildren(...sorted.map((row) => h("tr", {}, columns.map(([, make]) => {
-      const { shown, numeric: right, tone } = make(row);
-      return h("td", { class: [right ? "number" : "", tone ?? ""].join(" ").trim() || null }, shown);
-    }))));
-  }
-  fill();
-  const node = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, heads)), body));
-  return { node, fill };
-}
 
 function ratio(row) {
   if (row.refused) return { shown: "refused", by: Infinity };
@@ -75,7 +48,7 @@ export function benchmarkPage(result) {
   const both = result.methods.some((m) => m.tuned);
   return [
     opening({ eyebrow: "affpcl · benchmark", title: "Methods of personalised federated learning on equal terms",
-      headline: `${best.method} has the best mean rank with default parameters: ${number(best.rank.mean, 2)} of ${methods().length}` }),
+      headline: `${best.method} has the best mean rank with default parameters: ${number(best.rank.mean, 2)} of ${methods().length}.` }),
     tiles([["Methods", String(methods().length)], ["Problems", String(problems.length)],
       ["Cells", String(new Set(result.rows.map((r) => `${cellOf(r)} ${r.level}`)).size), "problem, level and participation"],
       ["Seconds", number(result.manifest.seconds, 3)]]),

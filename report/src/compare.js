@@ -96,7 +96,7 @@ function curvesFigure(results, pairs) {
   return self;
 }
 
-function fitsFigure(pairs) {
+function fitsFigure({ pairs, all }) {
   return figure({
     id: "agents",
     title: "Each agent in both fits",
@@ -114,15 +114,16 @@ function fitsFigure(pairs) {
       });
     },
     table: () => ({ columns: ["agent", "rows", "first", "second"], rows: pairs.map((p) => [p.agent, p.rows, p.before, p.after]) }),
-    note: () => "On rows not yet learnt from. Below the line: better in the second. The interval of the ratio above is over agents, each weighted by its rows.",
+    note: () => "On rows not yet learnt from. Below the line: better in the second. The interval of the ratio above is over agents, each weighted by its rows." +
+      (all > pairs.length ? ` ${pairs.length.toLocaleString("en")} of ${all.toLocaleString("en")} agents are shown.` : ""),
   });
 }
 
 export function comparisonPage(results, comparison) {
   const fits = results[0].kind === "fit";
-  const figures = fits ? [fitsFigure(comparison.pairs)] : [ratioFigure(results, comparison.pairs), curvesFigure(results, comparison.pairs)];
+  const figures = fits ? [fitsFigure(comparison)] : [ratioFigure(results, comparison.pairs), curvesFigure(results, comparison.pairs)];
   return [
-    opening({ eyebrow: "affpcl · two results", title: `${results[0].folder} and ${results[1].folder}`, headline: comparison.headline }),
+    opening({ eyebrow: "affpcl · two results", title: `${results[0].folder} and ${results[1].folder}`, headline: `${comparison.headline}.` }),
     h("section", {}, h("h2", {}, "Side by side"), figures.map((f) => f.node), differences(results)),
     provenance(results[0], "The first result"), provenance(results[1], "The second result"), closing(),
   ];

@@ -66,11 +66,17 @@ export function toCsv({ columns, rows }) {
   return [columns, ...rows].map((row) => row.map((value) => csvField(plain(value))).join(",")).join("\n") + "\n";
 }
 
-export function download(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+export function saveBlob(name, blob) {
+  const url = URL.createObjectURL(blob);
   h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
+
+export function saveText(name, text, type) {
+  saveBlob(name, new Blob([text], { type }));
+}
+
+const MOST_ROWS = 200;  // of a table behind a figure; its CSV file has all
 
 export function tableOf({ columns, rows }, caption) {
   const cell = (value) => {
@@ -82,5 +88,6 @@ export function tableOf({ columns, rows }, caption) {
       h("caption", { class: "hidden" }, caption),
       h("thead", {}, h("tr", {}, columns.map((name, c) =>
         h("th", { scope: "col", class: typeof rows[0]?.[c] === "number" ? "number" : null }, name)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+      h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, row.map(cell))))),
+    rows.length > MOST_ROWS ? h("p", { class: "note" }, `The first ${MOST_ROWS} of ${rows.length.toLocaleString("en")} rows; the CSV file has all.`) : null);
 }

@@ -1,6 +1,7 @@
-// A figure: a chart that follows the width of the page, the table behind it, and the table as a CSV file.
+// A figure: a chart that follows the width of the page, the table behind it, and both as files.
 import * as Plot from "@observablehq/plot";
-import { download, h, tableOf, toCsv } from "./dom.js";
+import { h, saveText, tableOf, toCsv } from "./dom.js";
+import { savePng, saveSvg } from "./picture.js";
 
 const figures = new Set();
 
@@ -13,11 +14,13 @@ export function figure({ id, title, controls = [], draw, table, note = () => "" 
   const caption = h("p", { class: "note" });
   const behind = h("div");
   const details = h("details", { ontoggle: () => fill() }, h("summary", {}, "Table"), behind);
-  const save = h("button", { type: "button", onclick: () => download(`${id}.csv`, toCsv(table())) }, "CSV");
-  save.setAttribute("aria-label", `Download "${title}" as CSV`);
+  const save = (kind, action) => h("button", { type: "button", "aria-label": `Download "${title}" as ${kind}`, onclick: action }, kind);
   const node = h("figure", { id },
     h("div", { class: "head" }, h("h3", {}, title), h("div", { class: "controls" }, controls)),
-    chart, caption, h("div", { class: "foot" }, details, save));
+    chart, caption, h("div", { class: "foot" }, details, h("span", { class: "files" },
+      save("CSV", () => saveText(`${id}.csv`, toCsv(table()), "text/csv")),
+      save("SVG", () => saveSvg(chart, title, id)),
+      save("PNG", () => savePng(chart, title, id)))));
 
   function fill() {
     behind.replaceChildren(...(details.open ? [tableOf(table(), title)] : []));
@@ -61,6 +64,15 @@ export function plot(width, label, options) {
   nameless(chart);
   chart.addEventListener("input", () => nameless(chart));  // hovering draws a part anew
   return chart;
+}
+
+/** A chart below the key of its colours; the click that chooses a datum is that of the chart. */
+export function withKey(chart, label, options = {}) {
+  const key = Plot.legend({ color: chart.scale("color"), label, width: 260, tickSize: 4, ticks: 5, style: { fontSize: "11px" }, ...options });
+  key.setAttribute("role", "img");
+  key.setAttribute("aria-label", `Colours: ${label}`);
+  nameless(key);
+  return h("div", {}, h("div", { class: "key" }, key), chart);
 }
 
 /** The parts of a chart have names too, which groups may not: the chart's own name and the table are for those who listen. */

@@ -1,11 +1,13 @@
 // What surrounds the charts of every page: the headline above, where the numbers come from below.
 import { h, number } from "./dom.js";
 
-export function opening({ eyebrow, title, headline }) {
+/** The headline is a plain sentence; `detail` has its numbers with their intervals. */
+export function opening({ eyebrow, title, headline, detail = null }) {
   return h("header", {},
     h("p", { class: "eyebrow" }, eyebrow),
     h("h1", {}, title),
-    headline ? h("p", { class: "lead" }, `${headline}.`) : null);
+    headline ? h("p", { class: "lead" }, headline) : null,
+    detail ? h("p", { class: "detail" }, detail) : null);
 }
 
 /** Tiles of [what, value, more]. */

@@ -1,15 +1,20 @@
+import { affinityPage } from "./affinity.js";
 import { benchmarkPage } from "./benchmark.js";
+import { colourRules } from "./colours.js";
 import { comparisonPage } from "./compare.js";
 import { readData } from "./data.js";
+import { h } from "./dom.js";
 import { updateFigures } from "./figure.js";
 import { fitPage } from "./fit.js";
 import { studyPage } from "./study.js";
 
 const { results, comparison } = readData();
 const page = document.getElementById("page");
-const pages = { fit: fitPage, benchmark: benchmarkPage };
+const pages = { fit: fitPage, affinity: affinityPage, benchmark: benchmarkPage };
 const build = comparison ? () => comparisonPage(results, comparison) : () => (pages[results[0].kind] ?? studyPage)(results[0]);
+document.head.append(h("style", {}, colourRules()));
 page.replaceChildren(...build());
 document.title = `${document.querySelector("h1").textContent} · affpcl`;
 updateFigures();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", updateFigures);
 document.documentElement.dataset.drawn = "yes";

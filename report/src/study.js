@@ -1,5 +1,6 @@
 // The page of a run or a reproduced figure: the sweep, then one setting after another.
 import { agentFigures } from "./agents.js";
+import { claimsSection, claimWords } from "./claims.js";
 import { methodColours } from "./colours.js";
 import { curvesFigure } from "./curves.js";
 import { choice, count, h, interval, number, withInterval } from "./dom.js";
@@ -83,11 +84,27 @@ function settingBar(settings, state, show) {
     sync: () => { picker.querySelector("select").value = state.setting; } };
 }
 
+const percent = (ratio) => `${number(100 * ratio, 2)}\u00a0%`;
+
+/** The result in one sentence without brackets; null where learning alone is not there to compare with. */
+export function plainWords(settings) {
+  const found = settings.map((s) => s.methods.find((m) => m.name === s.headline?.method))
+    .filter((m) => m && m.kind !== "independent" && Number.isFinite(m.vs_independent?.mean ?? NaN));
+  if (!found.length) return null;
+  const { name } = found[0];
+  const ratios = found.map((m) => m.vs_independent.mean);
+  if (ratios.length === 1) return `${name} has ${percent(ratios[0])} of the error of independent learning.`;
+  const below = ratios.filter((r) => r < 1).length;
+  return `${name} has a smaller error than independent learning in ${below === ratios.length ? `all ${below}` : `${below} of ${ratios.length}`} settings: ` +
+    `between ${percent(Math.min(...ratios))} and ${percent(Math.max(...ratios))} of it.`;
+}
+
 export function studyPage(result) {
   const { manifest, settings } = result;
   const title = manifest.spec.title ?? manifest.study ?? "A run";
   const eyebrow = ["affpcl", manifest.study, settings.length > 1 ? count(settings.length, "setting") : null].filter(Boolean).join(" · ");
-  const head = [opening({ eyebrow, title, headline: result.headline })];
+  const plain = [plainWords(settings), result.claims?.length ? `${claimWords(result.claims)}.` : null].filter(Boolean).join(" ");
+  const head = [opening({ eyebrow, title, headline: plain || `${result.headline}.`, detail: plain ? `${result.headline}.` : null })];
   if (manifest.complete === false) head.push(warning("This run was interrupted: the page shows what was finished."));
   if (!settings.length) return [...head, provenance(result), closing()];
 
@@ -115,7 +132,7 @@ export function studyPage(result) {
   const sweep = sweepFigure(result, state);
   const agents = agentFigures(result, state, here);
   fill();
-  return [...head,
+  return [...head, claimsSection(result.claims),
     sweep ? h("section", {}, h("h2", {}, "The sweep"), sweep.node) : null,
     h("section", {},
       h("h2", {}, settings.length > 1 ? "One setting" : "Methods"),

@@ -1,9 +1,9 @@
 // All settings at once: a line for one swept key, a heat-map with contours for two.
 import * as Plot from "@observablehq/plot";
 import { RATIO } from "./colours.js";
-import { dimensions, settingTitle, valueText } from "./data.js";
+import { axisTitle, dimensions, meanings, settingTitle, valueText } from "./data.js";
 import { choice, h, interval, number } from "./dom.js";
-import { figure, plot } from "./figure.js";
+import { figure, plot, withKey } from "./figure.js";
 import { methodToggles } from "./toggles.js";
 
 export function sweepFigure(result, state) {
@@ -13,7 +13,7 @@ export function sweepFigure(result, state) {
   const names = [...new Set(settings.flatMap((s) => s.methods.map((m) => m.name)))];
   const alone = settings.some((s) => s.methods.some((m) => m.vs_independent));
   // Contours over the number of agents are of the error itself, as in the paper's figure.
-  const view = { quantity: alone && !dims.some((d) => d.name === "problem.agents") ? "vs_independent" : "mse", method: settings[0].headline?.method ?? names[0] };
+  const view = { quantity: alone && !dims.some((d) => d.raw === "problem.agents") ? "vs_independent" : "mse", method: settings[0].headline?.method ?? names[0] };
   const [x, y] = [...dims].sort((a, b) => b.values.length - a.values.length);
   const flat = Boolean(y && y.values.length > 1);
 
@@ -21,7 +21,8 @@ export function sweepFigure(result, state) {
     const e = m[view.quantity];
     return { index, setting: s, method: m.name, kind: m.kind, value: e?.mean ?? NaN, lo: e?.lo ?? NaN, hi: e?.hi ?? NaN };
   })).filter((c) => Number.isFinite(c.value));
-  const label = () => (view.quantity === "mse" ? "error" : "error / error alone");
+  const label = () => (view.quantity === "mse" ? "mean squared error" : "error / error of independent learning");
+  const title = (d, room) => axisTitle(d.keys, result.labels, room);
 
   const controls = [];
   if (alone) controls.push(choice("Show", [["vs_independent", "error vs independent"], ["mse", "error"]], view.quantity, (q) => { view.quantity = q; self.update(); }));
@@ -32,16 +33,20 @@ export function sweepFigure(result, state) {
 
   const self = figure({
     id: "sweep",
-    title: flat ? `${x.name} and ${y.name}` : x.name,
+    title: flat ? `Error against ${x.name} and ${y.name}` : `Error against ${x.name}`,
     controls,
     draw: (width) => (flat ? heatmap(width) : lines(width)),
     table: () => ({
       columns: [...Object.keys(settings[0].at), "method", view.quantity === "mse" ? "error" : "against_alone", "lo", "hi"],
       rows: cells().map((c) => [...Object.values(c.setting.at).map(valueText), c.method, c.value, c.lo, c.hi]),
     }),
-    note: () => (flat ? `${view.method}. Click a cell to look at its setting. ${contours() ? "Lines of equal value are drawn between the cells' centres." : ""} ${rest()}` : "Click a point to look at its setting.") ,
+    note: () => (flat ? `${view.method}. Click a cell to look at its setting. ${contours() ? "Lines of equal value are drawn between the cells' centres." : ""} ${rest()}` : "Click a point to look at its setting.") + explained(),
   });
 
+  function explained() {
+    const words = meanings(flat ? [...x.keys, ...y.keys] : x.keys, result.labels);
+    return words ? ` ${words}.` : "";
+  }
   /** Swept keys that the two axes do not show stay as in the chosen setting. */
   function others() { return dims.filter((d) => d !== x && d !== y); }
   function rest() {
@@ -67,7 +72,7 @@ export function sweepFigure(result, state) {
     const clip = (v) => (log ? Math.max(v, floor) : v);
     return clickable(plot(width, `${label()} of each method along ${x.name}`, {
       height: Math.min(400, Math.max(260, width * 0.4)),
-      x: { label: x.name, type: numeric ? undefined : "point", domain: numeric ? undefined : x.values.map(valueText) },
+      x: { label: title(x, width), type: numeric ? undefined : "point", domain: numeric ? undefined : x.values.map(valueText) },
       y: { label: label(), type: log ? "log" : "linear", grid: true, tickFormat: (v) => number(v, 2), ticks: 6 },
       color: { domain: [...state.colours.keys()], range: [...state.colours.values()], legend: false },
       marks: [
@@ -97,10 +102,10 @@ export function sweepFigure(result, state) {
     const values = data.map((c) => c.value);
     const span = Math.max(1.05, ...values.flatMap((v) => [v, 1 / v]).filter(Number.isFinite));
     const thresholds = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 5, 10];
-    return clickable(plot(width, `${label()} of ${view.method} along ${x.name} and ${y.name}`, {
+    const chart = clickable(plot(width, `${label()} of ${view.method} along ${x.name} and ${y.name}`, {
       height, marginLeft: left, marginBottom: 38, marginTop: 24,
-      x: { label: x.name, ticks: ticks(x, width - left), tickFormat: text(x), tickSize: 0, domain: [-0.5, x.values.length - 0.5] },
-      y: { label: y.name, ticks: ticks(y, 10 * height), tickFormat: text(y), tickSize: 0, domain: [-0.5, y.values.length - 0.5] },
+      x: { label: title(x, width), ticks: ticks(x, width - left), tickFormat: text(x), tickSize: 0, domain: [-0.5, x.values.length - 0.5] },
+      y: { label: title(y, width), ticks: ticks(y, 10 * height), tickFormat: text(y), tickSize: 0, domain: [-0.5, y.values.length - 0.5] },
       color: ratio ? { ...RATIO, domain: [1 / span, span] } : { type: "log", scheme: "YlGnBu", reverse: true },
       marks: [
         Plot.rect(data, { x1: (c) => c.i - 0.5, x2: (c) => c.i + 0.5, y1: (c) => c.j - 0.5, y2: (c) => c.j + 0.5, fill: "value", inset: 0.5 }),
@@ -110,6 +115,7 @@ export function sweepFigure(result, state) {
         Plot.tip(data, Plot.pointer({ x: "i", y: "j", title: (c) => `${c.method}\n${settingTitle(c.setting)}\n${number(c.value)} ${interval(c.lo, c.hi)}` })),
       ],
     }));
+    return withKey(chart, label(), { tickFormat: (v) => number(v, 2), ...(ratio ? { ticks: steps(span) } : {}) });
   }
 
   /** The chart's own pointer knows which datum is nearest; a click chooses its setting. */
@@ -120,6 +126,12 @@ export function sweepFigure(result, state) {
     return chart;
   }
   return self;
+}
+
+/** Ticks of a ratio's colours, the closer the narrower its range. */
+function steps(span) {
+  const all = span > 12 ? [0.01, 0.1, 1, 10, 100] : span > 2.5 ? [0.1, 0.2, 0.5, 1, 2, 5, 10] : [0.4, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 2.5];
+  return all.filter((v) => v >= 1 / span && v <= span);
 }
 
 /** Whether white text is easier to read than black on a cell. */

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readCsv } from "./headline.mjs";
 
 export const HOSTILE = "<script>alert(1)</script>";
 export const UNICODE = "Zürich 東京 🙂 \u2028 \"quoted\", 'it''s' & </script><!--";
@@ -68,6 +69,25 @@ export function maker(affpcl, root) {
     fit: (name, data, ...words) => {
       run("fit", data, "--out", at(name), "--quiet", ...words);
       return at(name);
+    },
+    affinity: () => {
+      run("affinity", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--out", at("alike"), "--quiet");
+      return at("alike");
+    },
+    /** The centre of a fit as `inspect --csv` has it. */
+    inspect: (folder) => {
+      run("inspect", folder, "--csv", join(folder, "coefficients.csv"));
+      return JSON.stringify(readCsv(join(folder, "coefficients.csv")).filter((row) => row.model === "centre"));
+    },
+    /** Many agents of a few rows each. */
+    crowd: (count) => {
+      const rows = Array.from({ length: 5 * count }, (_, r) => {
+        const a = Math.floor(r / 5), u = Math.sin(12.9 * r), e = Math.sin(78.2 * r * r % 1000);
+        return `shop ${a},${(50 + 10 * u).toFixed(2)},${(20 + (2 + Math.sin(3 * a)) * 10 * u + 5 * Math.cos(7 * a) + 8 * e).toFixed(3)}`;
+      });
+      writeFileSync(at(`crowd-${count}.csv`), `shop,size,sales\n${rows.join("\n")}\n`);
+      run("fit", at(`crowd-${count}.csv`), "--target", "sales", "--agent", "shop", "--out", at(`crowd-${count}`), "--quiet");
+      return at(`crowd-${count}`);
     },
     school: (data) => {
       if (!existsSync(data)) return null;

@@ -56,7 +56,7 @@ async function accessible(name, page) {
 /** Everything on a page can be reached with the Tab key, in its order. */
 async function keyboard(name, page) {
   const all = await page.evaluate(() => {
-    const list = [...document.querySelectorAll("select, button, input, summary, .scroll")].filter((e) => e.checkVisibility());
+    const list = [...document.querySelectorAll("select, button, input, summary, .scroll")].filter((e) => e.checkVisibility() && !e.disabled);
     list.forEach((e, i) => { e.dataset.tab = i; });
     document.activeElement.blur();
     return list.length;
@@ -76,12 +76,34 @@ async function tables(name, page) {
     await page.click(`#${id} summary`);
     await page.waitForSelector(`#${id} tbody`, { timeout: 5000, state: "attached" }).catch(() => {});
     const rows = await page.$$eval(`#${id} tbody tr`, (list) => list.length);
-    const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#${id} .foot button`)]);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id} .foot button`).first().click()]);
     const lines = readFileSync(await file.path(), "utf8").trimEnd().split("\n").length;
     check(`${name}: ${id} has a table`, rows > 0 || id === "weights");
+    check(`${name}: the table of ${id} is not endless`, rows <= 200, rows);
     check(`${name}: ${id} downloads as ${id}.csv`, file.suggestedFilename() === `${id}.csv` && lines >= rows, `${lines} lines, ${rows} rows`);
     await page.click(`#${id} summary`);
   }
+}
+
+/** A figure as files: an SVG that stands alone, and a PNG of twice its size. */
+async function pictures(name, page, id) {
+  const saved = async (kind) => {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id} .foot button`, { hasText: kind }).click()]);
+    check(`${name}: ${id} downloads as ${kind}`, file.suggestedFilename() === `${id}.${kind.toLowerCase()}`, file.suggestedFilename());
+    return readFileSync(await file.path());
+  };
+  const svg = (await saved("SVG")).toString();
+  check(`${name}: the SVG of ${id} has no variables`, !svg.includes("var(--"), svg.match(/.{20}var\(--.{20}/)?.[0]);
+  const [width, height] = ["width", "height"].map((side) => Number(svg.match(new RegExp(`^<svg[^>]* ${side}="(\\d+)"`))?.[1]));
+  const marks = await page.evaluate((text) => {
+    const read = new DOMParser().parseFromString(text, "image/svg+xml");
+    return read.querySelector("parsererror") ? -1 : read.querySelectorAll("path, rect, circle, line, image").length;
+  }, svg);
+  check(`${name}: the SVG of ${id} is drawn`, width > 200 && height > 100 && marks > 5, [width, height, marks]);
+  const png = await saved("PNG");
+  check(`${name}: the PNG of ${id} is sharp`, png.subarray(1, 4).toString() === "PNG" && png.readUInt32BE(16) === 2 * width && png.readUInt32BE(20) === 2 * height,
+    [png.readUInt32BE(16), png.readUInt32BE(20), width, height]);
+  check(`${name}: the PNG of ${id} is not blank`, png.length > 4000, png.length);
 }
 
 async function toggles(name, page) {
@@ -110,13 +132,49 @@ async function common(name, folder, options = {}) {
   const summary = JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
   const { page } = opened;
   check(`${name}: below 1.5 MB`, size < 1.5e6, size);
-  check(`${name}: the headline is the result's`, (await page.textContent(".lead")) === `${summary.headline}.`, await page.textContent(".lead"));
+  const said = await page.textContent((await page.$(".detail")) ? ".detail" : ".lead");
+  check(`${name}: the headline is the result's`, said.toLowerCase() === `${summary.headline}.`.toLowerCase(), said);
   check(`${name}: the command is there`, (await page.textContent("pre")) === summary.manifest.command);
   const time = await page.evaluate(() => Math.round(performance.now()));
   const elements = await page.evaluate(() => document.querySelectorAll("*").length);
   console.log(`${name}: ${(size / 1e3).toFixed(0)} kB, written in ${wrote.toFixed(0)} ms, drawn after ${time} ms, ${elements} elements`);
   return { ...opened, summary, elements };
 }
+
+/** The plain sentence on top: its percentages, from the files. */
+async function plainHeadline(name, folder, { page }) {
+  const ratios = recompute(folder).map((one) => one.ratio);
+  if (!ratios.length) return;
+  const lead = await page.textContent(".lead");
+  const percents = [...lead.matchAll(/([\d.e+-]+)\s%/g)].map((m) => Number(m[1]));
+  const want = ratios.length > 1 ? [Math.min(...ratios), Math.max(...ratios)] : ratios;
+  check(`${name}: the plain headline has ${want.length} numbers`, percents.length === want.length, lead);
+  want.forEach((ratio, i) => near(`${name}: the plain headline`, percents[i], 100 * ratio, 0.06));
+}
+
+/** The claims of a reproduced study, as claims.json has them. */
+async function claimed(name, folder, { page }) {
+  const path = join(folder, "claims.json");
+  const claims = JSON.parse(readFileSync(path, "utf8"));
+  if (!claims.length) return check(`${name}: no claims, no section`, !(await page.$("#claims")));
+  const rows = await page.$$eval("#claims tbody tr", (list) => list.map((tr) => ({
+    word: tr.children[0].textContent, says: tr.children[1].textContent, drawn: tr.querySelectorAll("svg rect").length, dots: tr.querySelectorAll("svg circle").length, found: tr.children[3].textContent,
+    // The dot lies on the bar where the claim holds, and only there.
+    on: [tr.querySelector("svg circle"), tr.querySelector("svg rect")].map((e) => e?.getBoundingClientRect()).map((b) => b && [b.left, b.right]) })));
+  check(`${name}: all claims are there`, rows.length === claims.length && claims.every((c) => rows.some((r) => r.says === c.says)), rows.map((r) => r.says));
+  for (const claim of claims) {
+    const row = rows.find((r) => r.says === claim.says && (Number(r.found) === 0 || Math.abs(Number(r.found) / claim.measured - 1) < 0.01));
+    check(`${name}: ${claim.says}: its value`, row !== undefined, rows.filter((r) => r.says === claim.says));
+    if (!row) continue;
+    check(`${name}: ${claim.says}: its word`, row.word === (claim.holds ? "holds" : "differs"));
+    check(`${name}: ${claim.says}: a bar and a dot`, row.drawn === 1 && row.dots === 1);
+    const [dot, bar] = row.on, middle = (dot[0] + dot[1]) / 2;
+    check(`${name}: ${claim.says}: the dot's place`, (middle >= bar[0] - 1 && middle <= bar[1] + 1) === claim.holds, row.on);
+  }
+  const top = await page.evaluate(() => document.querySelector("#claims").getBoundingClientRect().top < (document.querySelector("figure")?.getBoundingClientRect().top ?? Infinity));
+  check(`${name}: claims come before charts`, top);
+}
+
 function quiet(name, opened) {
   check(`${name}: no word on the console`, opened.said.length === 0, opened.said);
   check(`${name}: no request leaves it`, opened.outside().length === 0, opened.outside());
@@ -162,16 +220,28 @@ async function heatmap(name, { page, summary, elements }) {
   check(`${name}: the next setting is shown`, Number(after) === Number(before) + 1, [before, after]);
   const { text } = summary.settings[after].headline;
   check(`${name}: with its own headline`, (await page.textContent('[aria-live="polite"]')) === `${text}.`);
-  await page.locator("#sweep svg").scrollIntoViewIfNeeded();
-  const box = await page.locator("#sweep svg").boundingBox();
+  await page.locator("#sweep .chart svg").last().scrollIntoViewIfNeeded();
+  const box = await page.locator("#sweep .chart svg").last().boundingBox();
   await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.5);
   await page.waitForFunction(() => document.querySelector('#sweep [data-mark="tip"]')?.textContent);
-  check(`${name}: hovering shows a value`, (await page.textContent('#sweep [data-mark="tip"]')).includes("problem.delta_env"));
+  check(`${name}: hovering shows a value`, (await page.textContent('#sweep [data-mark="tip"]')).includes("delta_env = "));
+  check(`${name}: the axes say what they are`, (await page.textContent("#sweep svg[aria-label*='along']")).includes("environment heterogeneity (delta_env)"));
+  check(`${name}: colours have a key`, (await page.locator("#sweep .key svg").count()) === 1);
   await page.mouse.click(box.x + box.width * 0.3, box.y + box.height * 0.5);
   check(`${name}: a click chooses a setting`, (await page.inputValue(".bar select")) !== after);
   await tables(name, page);
   await keyboard(name, page);
   await accessible(name, page);
+}
+
+/** Every kind of method has its own colour, which plots in Python share. */
+async function coloured(name, { page }) {
+  const { palette, alone, kinds } = JSON.parse(readFileSync("python/affpcl/method_colours.json", "utf8"));
+  const found = await page.$$eval("#curves .controls .controls label", (list) => list.map((l) => [l.textContent, getComputedStyle(l.querySelector(".swatch")).backgroundColor]));
+  const rgb = (hex) => `rgb(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(", ")})`;
+  for (const [method, colour] of found)
+    if (method !== "guarded") check(`${name}: the colour of ${method}`, colour === rgb((method === "independent" ? alone : palette[kinds[method]])[0]), colour);
+  check(`${name}: all colours differ`, new Set(found.map(([, colour]) => colour)).size === found.length, found);
 }
 
 const cases = {};
@@ -184,6 +254,9 @@ for (const name of make.figures()) {
     const found = await charts(opened.page);
     check(`${name}: curves are drawn`, found.curves?.marks > 0, found);
     if (opened.summary.settings.length > 1) check(`${name}: the sweep is drawn`, found.sweep?.marks > 0, found);
+    await plainHeadline(name, folder, opened);
+    await claimed(name, folder, opened);
+    if (name === "fig-comparison") await coloured(name, opened);
     if (opened.summary.settings[0].methods.some((m) => m.vs_independent)) check(`${name}: agents are drawn`, found.agents?.marks > 0, found);
     await toggles(name, opened.page);
     if (name === "fig-heatmap") await heatmap(name, opened);
@@ -196,7 +269,9 @@ cases.demo = async () => {
   const folder = make.demo("demo");
   const opened = await common("demo", folder);
   headlines("demo", folder, opened.summary);
+  await plainHeadline("demo", folder, opened);
   await tables("demo", opened.page);
+  for (const id of ["curves", "weights"]) await pictures("demo", opened.page, id);
   await opened.page.locator("#curves .controls label", { hasText: "logarithmic" }).click();
   check("demo: a linear axis can be chosen", !(await opened.page.locator("#curves .controls input").first().isChecked()));
   await opened.page.selectOption("#agents select", "guarded");
@@ -230,7 +305,9 @@ for (const [name, expected] of Object.entries({
     for (const id of expected) check(`${name}: ${id} is drawn`, found[id]?.marks > 0, found);
     if (name === "alarm") check("alarm: it is said in words", (await opened.page.textContent(".warn")).includes("has a mean that is not 0"));
     if (name === "manyAgents") {
-      check("manyAgents: all 2,000 are drawn", (await opened.page.$$eval('#agents [data-mark="rect"] rect, #agents [data-mark="rect"] path', (l) => l.length)) === 2000);
+      const bars = await opened.page.$$eval('#agents [data-mark="rect"] rect', (l) => l.length);
+      check("manyAgents: 2,000 are counted in bins", bars > 10 && bars < 200, bars);
+      check("manyAgents: few elements", (await opened.page.evaluate(() => document.querySelectorAll("*").length)) < 6000);
       await tables(name, opened.page);
     }
     await toggles(name, opened.page);
@@ -269,7 +346,7 @@ cases.names = async () => {
   await opened.close();
 };
 
-const FIT = ["gain", "scores", "distance", "coefficients", "affinity"];
+const FIT = ["gain", "scores", "distance", "central", "coefficients", "affinity"];
 
 async function fitted(name, folder, expected = FIT) {
   const opened = await common(name, folder);
@@ -294,8 +371,67 @@ async function fitted(name, folder, expected = FIT) {
   return opened;
 }
 
+/** Searching, sorting and turning the pages of the table of agents; the card of one. */
+async function agentsFound(name, { page, summary }) {
+  const cells = (column) => page.$$eval(`#agents tbody tr td:nth-child(${column})`, (list) => list.map((td) => td.textContent));
+  const shown = await cells(1);
+  const reasons = summary.agents.filter((a) => a.why).length;
+  check(`${name}: a page of agents`, shown.length === Math.min(25, summary.agents.length), shown.length);
+  if (reasons) check(`${name}: agents with a reason come first`, summary.agents.find((a) => a.agent === shown[0]).why !== "", shown[0]);
+  await page.click("#agents th:nth-child(2) button");
+  const rows = (await cells(2)).map((text) => Number(text.replaceAll(",", "")));
+  check(`${name}: sorted by rows`, rows[0] === Math.max(...summary.agents.map((a) => a.rows)) && rows.every((n, i) => !i || n <= rows[i - 1]), rows.slice(0, 5));
+  const one = summary.agents[summary.agents.length >> 1];
+  await page.fill("#agents input", one.agent);
+  check(`${name}: found by its name`, (await cells(1)).includes(one.agent));
+  await page.locator("#agents tbody button", { hasText: one.agent }).first().click();
+  const card = await page.textContent("#agent");
+  check(`${name}: its card has its name and rows`, card.startsWith(one.agent) && card.includes(`${one.rows.toLocaleString("en")} row`), card.slice(0, 200));
+  near(`${name}: and its gain`, numbersIn(card.split("the gain is ")[1] ?? "")[0] ?? NaN, one.gain.mean, 1e-3);
+  check(`${name}: the card has the focus`, await page.evaluate(() => document.activeElement.id === "agent"));
+  await page.fill("#agents input", "no such agent");
+  check(`${name}: nothing is found`, (await cells(1)).length === 0);
+  await page.fill("#agents input", "");
+}
+
+cases["ten thousand"] = async () => {
+  const name = "ten thousand";
+  const opened = await fitted(name, make.crowd(10000), [...FIT, "predicted", "residuals"]);
+  const { page, summary } = opened;
+  check(`${name}: few elements`, opened.elements < 5000, opened.elements);
+  check(`${name}: all are in the table`, (await page.textContent("#agents .turning")).includes("of 10,000"));
+  await agentsFound(name, opened);
+  await page.click('#agents button[aria-label="Next page"]');
+  check(`${name}: the next page`, (await page.textContent("#agents .turning")).includes("26 to 50 of 10,000"));
+  const bars = await page.$$eval('#gain [data-mark="rect"] rect', (l) => l.length);
+  check(`${name}: gains are counted in bins`, bars > 5 && bars < 300, bars);
+  check(`${name}: the central model is per unit`, Math.abs(numbersIn((await page.textContent("#central svg")).split("size").at(-1)).find((v) => v > 1)) > 1);
+  await accessible(name, page);
+  quiet(name, opened);
+  await opened.close();
+  const phone = await open(join(tmp, "crowd-10000", "report.html"), { width: 400, phone: true, dark: true });
+  check(`${name}: a phone need not scroll sideways`, await phone.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await accessible(`${name}, phone`, phone.page);
+  await phone.close();
+};
+
 cases.shops = async () => {
-  const opened = await fitted("shops", make.fit("shops", "examples/shops.csv", "--target", "sales", "--agent", "shop"));
+  const opened = await fitted("shops", make.fit("shops", "examples/shops.csv", "--target", "sales", "--agent", "shop"), [...FIT, "predicted", "residuals"]);
+  await agentsFound("shops", opened);
+  for (const id of ["gain", "predicted", "affinity"]) await pictures("shops", opened.page, id);
+  const { summary, page } = opened;
+  const lead = numbersIn(await page.textContent(".lead"));
+  near("shops: the plain headline says the change", lead[0], 100 * (1 - summary.score.mse.given / summary.score.mse.alone), 0.01);
+  near("shops: and how many gain", lead[1], (100 * summary.expected_to_gain) / summary.agents.length, 0.01);
+  const inspected = JSON.parse(make.inspect(join(tmp, "shops")));
+  await page.click("#central summary");
+  await page.waitForSelector("#central tbody");
+  const centre = await page.$$eval("#central tbody tr", (list) => list.map((tr) => [...tr.children].map((td) => td.textContent)));
+  for (const row of inspected) {
+    const cells = centre.find(([coefficient]) => coefficient === row.coefficient);
+    ["value", "lo", "hi", "spread"].forEach((key, i) => near(`shops: ${row.coefficient} of the centre: ${key}`, Number(cells[i + 1]), Number(row[key]), 1e-3));
+  }
+  await page.click("#central summary");
   await opened.page.selectOption("#coefficients select", { label: "footfall" });
   await keyboard("shops", opened.page);
   await accessible("shops", opened.page);
@@ -304,7 +440,7 @@ cases.shops = async () => {
 };
 
 cases["not scored"] = async () => {
-  const opened = await fitted("not scored", make.fit("unscored", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--no-score"), ["coefficients", "affinity"]);
+  const opened = await fitted("not scored", make.fit("unscored", "examples/shops.csv", "--target", "sales", "--agent", "shop", "--no-score"), ["central", "coefficients", "affinity"]);
   quiet("not scored", opened);
   await opened.close();
 };
@@ -365,14 +501,38 @@ cases["exact, outcomes"] = async () => {
   check(`${name}: channels are named by outcomes`, JSON.stringify(options[1]) === '["speed","comfort"]', options);
   check(`${name}: and called so`, (await page.$$eval("#coefficients .choice label", (list) => list.map((l) => l.textContent))).includes("Outcome"));
   await page.locator("#coefficients select").nth(1).selectOption({ label: "comfort" });
-  check(`${name}: the axis names the outcome`, (await page.textContent("#coefficients svg")).includes("on comfort"));
+  check(`${name}: the axis names the outcome`, (await page.textContent("#coefficients svg")).includes("comfort per unit of "));
   check(`${name}: with intervals`, (await page.textContent("#coefficients .note")).includes("90 % intervals"));
   quiet(name, opened);
   await opened.close();
 };
 
+cases.affinity = async () => {
+  const folder = make.affinity();
+  const path = join(folder, "report.html");
+  make.run("report", folder, "--force");
+  const opened = await open(path);
+  const { page } = opened;
+  const summary = JSON.parse(readFileSync(join(folder, "summary.json"), "utf8"));
+  const found = await charts(page);
+  for (const id of ["prospects", "alike"]) check(`affinity: ${id} is drawn`, found[id]?.marks > 0, found);
+  const lead = numbersIn(await page.textContent(".lead"));
+  check("affinity: the headline counts the agents", lead[0] === summary.prospects.gain && lead[1] === summary.agents.length, lead);
+  const rows = await page.$$eval("#agents tbody tr", (list) => list.map((tr) => [...tr.children].map((td) => td.textContent)));
+  const least = summary.agents.reduce((a, b) => (b.predicted_loss.value < a.predicted_loss.value ? b : a));
+  check("affinity: the largest gain comes first", rows[0][0] === least.agent, rows[0]);
+  near("affinity: its loss", numbersIn(rows[0][3])[0], least.predicted_loss.value, 1e-3);
+  check("affinity: no empty column", rows[0].every((_, c) => rows.some((row) => row[c] !== "–")), rows[0]);
+  check("affinity: nothing is NaN", !/NaN|undefined/.test(await page.textContent("main")));
+  await tables("affinity", page);
+  await keyboard("affinity", page);
+  await accessible("affinity", page);
+  quiet("affinity", opened);
+  await opened.close();
+};
+
 cases.namedAgents = async () => {
-  const opened = await fitted("namedAgents", make.namedAgents(), [...FIT, "calibration"]);
+  const opened = await fitted("namedAgents", make.namedAgents(), [...FIT, "calibration", "confusion"]);
   const text = await opened.page.textContent("main");
   for (const name of ["AUC", "Brier score"]) check(`namedAgents: the ${name} is shown`, text.includes(`${name}, held-out rows`));
   const cells = await opened.page.$$eval(".card td", (list) => list.map((td) => td.textContent));

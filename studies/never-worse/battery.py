@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is anybody worse off together than alone? Several hundred settings, every agent, with and without the guard.
 
-usage: battery.py PATH_TO_AFFPCL [--settings N] [--systems S] [--replicates R] [--seed K] [--best N] [--out DIR] [--check]
+usage: battery.py PATH_TO_AFFPCL [--settings N] [--systems S] [--replicates R] [--seed K] [--best N] [--keep FILE] [--out DIR] [--check]
 
 Settings are drawn at random (fixed seed) from the product of problem families, numbers of agents, heterogeneity, kinds of
 ratio, step-size rules, horizons and iterates, kept where learning alone is mean-square stable with room to spare (steps at
@@ -34,7 +34,7 @@ RATIOS = {"gaussian": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"),
                        WRONG: dict(ratio="linear", features="polynomial", degree=1), "none": dict(ratio="none")},
           "tabular": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
           "td": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="counts"), "none": dict(ratio="none")},
-          "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy"), "none": dict(ratio="none")},
+          "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy", shrink="none"), "none": dict(ratio="none")},
           "least_squares": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"), "none": dict(ratio="none")}}
 WEIGHTS = {"gaussian": 6, "tabular": 5, "td": 5, "sarsa": 1, "least_squares": 5}
 # Systems that are written to a file, each for one way in which collaboration can harm.
@@ -129,6 +129,12 @@ def draw_setting(rng):
     return dict(problem=problem, steps=steps, what=what, rule=rule, iterate=rng.choice(("last", "last", "last", "polyak")))
 
 
+def draw_settings(seed, count):
+    """The design: settings, one in eight with sums after every fifth step only."""
+    rng, periods = random.Random(seed), random.Random(f"periods {seed}")
+    return [dict(draw_setting(rng), period=5 if periods.random() < 0.125 else 1) for _ in range(count)]
+
+
 def problem_lines(setting, seed, folder):
     """The problem's part of a spec; a system of a family is written to a file first."""
     problem = dict(setting["problem"])
@@ -149,7 +155,8 @@ def spec(setting, step, seed, first, replicates, folder):
     ratio = RATIOS[setting["problem"]["kind"]][setting["what"]]
     for name, keys in (("independent", dict(kind="independent")), ("plain", dict(kind="affpcl", **ratio)),
                        ("guarded", dict(kind="affpcl", guard="full", **ratio))):
-        lines += ["[[method]]", f"name = \"{name}\""] + [f"{k} = {toml(v)}" for k, v in keys.items()]
+        lines += ["[[method]]", f"name = \"{name}\"", f"period = {setting['period']}"]
+        lines += [f"{k} = {toml(v)}" for k, v in keys.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -385,16 +392,23 @@ def main():
     parser.add_argument("--best", type=int, default=0, metavar="N",
                         help="also N settings with every method at its own best step size")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FILE",
+                        help="read settings that were run before from here, and add those that are run now")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
-    lab, rng, start = Lab(args.affpcl), random.Random(args.seed), time.time()
-    settings = [draw_setting(rng) for _ in range(args.settings)]
+    lab, start = Lab(args.affpcl), time.time()
+    settings = draw_settings(args.seed, args.settings)
+    stored = json.loads(args.keep.read_text()) if args.keep and args.keep.exists() else {}
     done, skipped = [], 0
+    one = lambda k, s: stored[str(k)] if str(k) in stored else run_setting(lab, k, s, args.systems, args.replicates)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = {pool.submit(run_setting, lab, k, s, args.systems, args.replicates): k for k, s in enumerate(settings)}
+        jobs = {pool.submit(one, k, s): k for k, s in enumerate(settings)}
         for count, job in enumerate(concurrent.futures.as_completed(jobs), 1):
             rows = job.result()
+            if args.keep and str(jobs[job]) not in stored:
+                stored[str(jobs[job])] = rows
+                args.keep.write_text(json.dumps(stored))
             if rows:
                 done.append(dict(number=jobs[job], setting=settings[jobs[job]], rows=rows))
             else:

@@ -57,13 +57,3 @@ def end_of(job, seconds=90):
         if line.startswith("affpcl: ") or (line.startswith("  ") and said and said[0].endswith("problems")):
             said.append(line)
     return Ended(job.returncode, output, said, time.monotonic() - began)
-
-
-def wait_until(condition, seconds=60):
-    """Waits until a condition holds; whether it did in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(.005)
-    return False

@@ -85,7 +85,7 @@ def relative_centre(agent):
 
 # --- the oracle's run ------------------------------------------------------------------------------------------------
 
-def oracle(system, gradient, steps, method):
+def oracle(system, gradient, steps, method, averaged=False):
     """{(step, what, agent, index): value}, the trace the page's Python gives."""
     P, x, c = as_page_has_it(system)
     how = Bag(central=method.get("central", "own"), objective=method.get("objective", "learnt"),
@@ -99,7 +99,7 @@ def oracle(system, gradient, steps, method):
     elif how.central == "average":
         c.xc = x.mean(0)
     guard = method.get("guard") and guard_page.Guard(method["guard"], *x.shape)
-    combination = guard_page.Combination(x)
+    combination = guard_page.Combination(x, averaged)
     trace = {}
 
     def write(step):

@@ -242,17 +242,23 @@ def test_a_method_that_a_log_cannot_serve(affpcl, options, says):
     affpcl.refuse("run", "td.toml", *options.split(), says=says)
 
 
+def test_own_objectives_in_the_mean_need_one_environment(affpcl):
+    affpcl.refuse("run", "good.toml", "--set", "method.affpcl.aggregate=own", says=['ratio = "none"', "biased"])
+
+
 @pytest.mark.parametrize("kind, setting, says", [
     ("td", "problem.gamma=1.0", ["gamma = 1"]),
     ("td", "problem.states=3", ["no unique solution"]),
     ("td", "method.affpcl.ratio=policy", ['"policy"', "act"]),
     ("sarsa", "problem.gamma=1.0", ["gamma"]),
     ("sarsa", "problem.temperature=0.0", ["problem.temperature", "0"]),
+    ("sarsa", "problem.features=tabular problem.dim=7", ["dim = 7", "have 50"]),
     ("sarsa", "method.affpcl.correction=client", ["client"]),
 ])
 def test_temporal_differences(affpcl, kind, setting, says):
     affpcl.write("td.toml", f'[problem]\nkind = "{kind}"\n' + METHOD)
-    affpcl.refuse("run", "td.toml", "--out", "out", "--set", setting, says=says)
+    settings = [word for one in setting.split() for word in ("--set", one)]
+    affpcl.refuse("run", "td.toml", "--out", "out", *settings, says=says)
 
 
 # --- places to write to ----------------------------------------------------------------------------------------------

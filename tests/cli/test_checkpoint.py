@@ -4,11 +4,11 @@ import random
 import resource
 import shutil
 import signal
-import time
 
 import pytest
 
 from _studies import EVERY_METHOD, checkpoints, result_of
+from _wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,8 @@ def run_until(affpcl, folder, threads, sent, after):
     """Runs or resumes the study, and sends a signal after so many checkpoints; the exit code and standard error."""
     process = affpcl.start("run", "all.toml", "--out", f"{folder}-out", "--force", "--threads", threads,
                            "--checkpoint", folder, "--every", 15, "--resume")
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if max(checkpoints(affpcl.folder / folder), default=0) >= after:
-            process.send_signal(sent)
-            break
-        time.sleep(.001)
+    wait_until(lambda: process.poll() is not None or max(checkpoints(affpcl.folder / folder), default=0) >= after)
+    process.send_signal(sent)
     _, errors = affpcl.end(process)
     return process.returncode, errors
 
@@ -90,6 +86,16 @@ def test_a_finished_study_is_not_run_again(study, finished):
 ])
 def test_refused(study, finished, options, says):
     study.refuse("run", "all.toml", *options.split(), says=says)
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_a_kill_within_the_first_checkpoint_is_no_obstacle(study, more):
+    folder = study.folder / f"begun{len(more)}"
+    folder.mkdir()
+    (folder / "checkpoint-1.affpcl.part").write_bytes(b"half")
+    study.succeed("run", "all.toml", "--checkpoint", folder, *more)
+    assert checkpoints(folder)
+    assert not [path for path in folder.iterdir() if path.suffix == ".part"]
 
 
 def test_a_damaged_checkpoint_is_passed_over_with_a_note(study, result, finished):

@@ -3,9 +3,10 @@ import csv
 import functools
 import random
 import signal
-import time
 
 import pytest
+
+from _wait import computes
 
 OWN = ("--target", "y", "--exclude", "day,speed,comfort")
 STREAM = ("fit", "t.csv", *OWN, "--solver", "stream")
@@ -124,11 +125,8 @@ def test_dates_are_times(affpcl):
 def test_ctrl_c_keeps_the_model_so_far(affpcl):
     affpcl.write("big.csv", table(7, 3, 6000))
     process = affpcl.start("fit", "big.csv", *OWN, "--solver", "stream", "--out", "stopped", "--quiet")
-    deadline = time.monotonic() + 60
-    time.sleep(.05)
-    while process.poll() is None and time.monotonic() < deadline:
+    if computes(process, .05):
         process.send_signal(signal.SIGINT)
-        time.sleep(.02)
     affpcl.end(process)
     code = process.returncode
     assert code in (0, 130, -signal.SIGINT)

@@ -1,7 +1,7 @@
 """`affpcl --help`, `--version` and `list`: what they print."""
 import pytest
 
-VERBS = ["affinity", "bench", "fit", "inspect", "list", "predict", "report", "reproduce", "run"]
+VERBS = ["affinity", "bench", "federate", "fit", "inspect", "list", "predict", "report", "reproduce", "run"]
 
 
 def test_help_names_every_verb(affpcl):

@@ -1,15 +1,18 @@
-"""`affpcl run` while it runs: Ctrl-C keeps what is done, and a terminal shows progress."""
+"""Signals while a verb works: `run` keeps what is done, every verb ends soon. A terminal shows progress."""
 import csv
 import json
 import os
 import pathlib
 import pty
+import random
 import signal
 import subprocess
 import time
 from typing import NamedTuple
 
 import pytest
+
+from _wait import computes, cpu_seconds
 
 SPEC = '''[problem]
 kind = "gaussian"
@@ -31,12 +34,6 @@ period = 4
 LONG = ("--set", "run.replicates=1", "--set", "run.steps=100000000", "--set", "run.curve_points=100000")
 
 
-def cpu_seconds(process):
-    """What a process has computed so far."""
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
 class Interrupted(NamedTuple):
     code: int
     output: str
@@ -55,9 +52,7 @@ def interrupted(request, shared_affpcl):
     shared_affpcl.write("spec.toml", SPEC)
     folder = f"out{request.param_index}"
     process = shared_affpcl.start("run", "spec.toml", "--out", folder, *request.param)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and cpu_seconds(process) < 1 and time.monotonic() < deadline:
-        time.sleep(.05)
+    assert computes(process, 1)
     process.send_signal(signal.SIGINT)
     output, _ = shared_affpcl.end(process)
     return Interrupted(process.returncode, output, shared_affpcl.folder / folder, shared_affpcl.files())
@@ -113,3 +108,49 @@ def test_a_terminal_shows_progress_and_the_time_left(affpcl):
     os.close(lead)
     assert b"%" in shown
     assert b" left" in shown
+
+
+# --- a first signal is enough ----------------------------------------------------------------------------------------
+
+def table(rows, agents, features, target, level=""):
+    """Rows of agents with random features; the target is a class or a number, and may depend on a second factor."""
+    rng, lines = random.Random(rows), []
+    for r in range(rows):
+        x = [round(rng.gauss(0, 1), 2) for _ in range(features)]
+        y = f"c{rng.randrange(8)}" if target == "class" else round(sum(x) + rng.gauss(0, 1), 2)
+        lines.append(",".join(map(str, [r % agents, *x, rng.randrange(agents), y])))
+    names = ["agent", *(f"x{j}" for j in range(features)), level or "spare", "y"]
+    return "\n".join([",".join(names), *lines]) + "\n"
+
+
+WORK = {  # what takes more than 10 s in one piece
+    "a multinomial fit": "fit classes.csv --target y --out m",
+    "a crossed fit": "fit levels.csv --target y --crossed level --out m",
+    "affinity of a spec": "affinity spec.toml --set problem.agents=3000 --out a.json",
+    "affinity, measured": "affinity spec.toml --set run.steps=100000000 --measure",
+    "speed": "bench --seconds 100",
+}
+
+
+@pytest.fixture(scope="module")
+def work(shared_affpcl):
+    shared_affpcl.write("spec.toml", SPEC)
+    shared_affpcl.write("classes.csv", table(20000, 400, 20, "class"))
+    shared_affpcl.write("levels.csv", table(30000, 1500, 6, "number", "level"))
+    return shared_affpcl
+
+
+@pytest.mark.parametrize("seconds, sent", [(.2, signal.SIGINT), (1.5, signal.SIGTERM)])
+@pytest.mark.parametrize("verb", WORK)
+def test_a_first_signal_ends_every_verb(work, verb, seconds, sent):
+    """What it still computes then is counted, which is the same on a busy machine."""
+    words = WORK[verb].split()
+    threads = [] if verb == "speed" else ["--threads", "1"]
+    process = work.start(*words, *threads, "--quiet" if verb != "speed" else "--json")
+    assert computes(process, seconds)
+    before = cpu_seconds(process.pid)
+    process.send_signal(sent)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert usage.ru_utime + usage.ru_stime - before < 2
+    assert not [name for name in work.files() if name in ("m", "a.json", "b")]

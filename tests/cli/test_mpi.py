@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
-from _mpi import end_of, wait_until
+from _mpi import end_of
 from _studies import EVERY_METHOD, checkpoints, result_of
+from _wait import wait_until
 
 
 @pytest.fixture(scope="module")

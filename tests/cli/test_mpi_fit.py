@@ -5,11 +5,11 @@ import pathlib
 import random
 import shutil
 import signal
-import time
 
 import pytest
 
-from _mpi import end_of, wait_until
+from _mpi import end_of
+from _wait import cpu_seconds, wait_until
 
 HEADER = "x0,x1,x2,x3,kind,y"
 FIT_Y = ("--target", "y", "--agent", "site")
@@ -217,9 +217,26 @@ def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_o
     assert wait_until(lambda: len(mpi.rank_pids(job)) == 3)
     ranks = mpi.rank_pids(job)
     assert wait_until(lambda: any(has_open(pid, "big.csv") for pid in ranks))
-    time.sleep(seconds_of_learning)
+    assert wait_until(lambda: cpu_seconds(ranks[-1]) >= seconds_of_learning)
     assert job.poll() is None
     os.kill(ranks[-1], signal.SIGKILL)
     ended = end_of(job, 30)
     assert ended.code not in (None, 0)
     assert ended.seconds < 15
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+@pytest.mark.parametrize("to", ["mpirun", "ranks"])
+def test_a_first_signal_ends_a_fit_on_all_ranks(shared_affpcl, mpi, sent, to):
+    shared_affpcl.write("big.csv", big_table())
+    job = mpi.start(2, "fit", "big.csv", *FIT_Y, "--threads", 1, "--quiet", "--out", "ended", "--force")
+    assert wait_until(lambda: len(mpi.rank_pids(job)) == 2)
+    ranks = mpi.rank_pids(job)
+    assert wait_until(lambda: cpu_seconds(ranks[-1]) >= 1)
+    for pid in ranks if to == "ranks" else [job.pid]:
+        os.kill(pid, sent)
+    ended = end_of(job, 30)
+    assert ended.code not in (None, 0)
+    assert ended.seconds < 15
+    if (shared_affpcl.folder / "ended").exists():  # it looked in time: a model without scores
+        assert shared_affpcl.read_json("ended/summary.json")["manifest"]["complete"] is False

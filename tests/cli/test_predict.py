@@ -137,7 +137,7 @@ def test_a_model_without_agents(refuse_model, model):
 
 
 KEYS = ["provenance", "solver", "method", "target", "classes", "outcomes", "noise", "agent_column", "missing", "reading",
-        "columns", "coefficients", "channels", "agents", "estimate"]
+        "columns", "coefficients", "channels", "agents", "estimate", "within"]
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -1,4 +1,7 @@
 """`affpcl report` and --report: where the page goes, and what is refused. The page itself is tested by report/test."""
+import json
+import shutil
+
 import pytest
 
 from _studies import SMALL
@@ -96,6 +99,14 @@ def test_several_studies_have_a_page_each(report):
 def test_json_is_still_json_alone(report):
     assert report.json("run", "spec.toml", "--out", "json", "--report")["headline"]
     assert (report.folder / "json/report.html").exists()
+
+
+def test_numbers_too_small_for_their_digits(report):
+    shutil.copytree(report.folder / "a", report.folder / "small")
+    summary = report.read_json("small/summary.json")
+    summary["settings"][0]["methods"][0]["mse"]["mean"] = 1e-310
+    report.write("small/summary.json", json.dumps(summary))
+    report.succeed("report", "small", "--out", "small.html")
 
 
 # --- what is refused; each kind of damage: affpcl/output/page_test.cc -------------------------------------------------

@@ -340,7 +340,7 @@ void expect_mean(const Plan& plan) {
   Dice dice(41);
   const FiniteSystem sys = wild_system(dice, {.agents = 5, .states = 4});
   Game game(sys, random_states(dice, sys, 30), plan.affpcl());
-  for (int t = 0; t <= 30; t += 3) {
+  for (int t = 0; t <= 30 / plan.batch; t += 3) {
     const Iterates now = game.after(t);
     Vector mean(at(sys.d));
     for (const Vector& x : now.x) mean += x / 5;
@@ -354,6 +354,16 @@ TEST(IdentityAverage, IsTheMeanOfTheAgents) {
     for (const char* ratio : {"exact", "none"})
       expect_mean({.config = {.objective = objective, .central = AffPcl::Central::kAverage},
                    .ratio = ratio});
+}
+
+TEST(IdentityAverage, IsTheMeanWithOwnObjectivesInTheAggregate) {
+  for (const auto objective : {AffPcl::Objective::kLearnt, AffPcl::Objective::kKnown})
+    for (const int batch : {1, 2})
+      expect_mean({.config = {.objective = objective,
+                              .central = AffPcl::Central::kAverage,
+                              .aggregate = AffPcl::Aggregate::kOwn},
+                   .ratio = "none",
+                   .batch = batch});
 }
 
 TEST(IdentityAverage, RefusesClientSideCorrection) {

@@ -579,8 +579,8 @@ std::pair<Progress, Progress> one_round(const FiniteSystem& sys, const Plan& pla
 }
 
 // The one-step progress of COE, CDL-1, CDL-2 and PCL (lem:objective-k-het, lem:central-1,
-// lem:central, lem:local with exact ratios), and lem:lyap for the three that are learnt at once. The
-// effective delta is that of the larger nu: with nu of A alone lem:eff-aff does not hold.
+// lem:central, lem:local with exact ratios), and lem:lyap for the three that are learnt at once.
+// The effective delta is that of the larger nu: with nu of A alone lem:eff-aff does not hold.
 TEST(TheoryLemma, OneStepProgress) {
   Dice dice(66);
   Ledger ledger;
@@ -600,7 +600,9 @@ TEST(TheoryLemma, OneStepProgress) {
     const double alpha = std::min({lb * lb / 4, lc * lc / (8 * G2), li * li / (40 * G2)});
     for (const auto central : {AffPcl::Central::kOwn, AffPcl::Central::kEstimated}) {
       const Plan plan{.config = {.central = central},
-                      .agent = alpha / li, .central = alpha / lc, .objective = alpha / lb};
+                      .agent = alpha / li,
+                      .central = alpha / lc,
+                      .objective = alpha / lb};
       const double ab = plan.objective, ac = plan.central, ai = plan.agent;
       const auto [z, next] = one_round(sys, plan);
       const bool own = central == AffPcl::Central::kOwn;
@@ -609,9 +611,9 @@ TEST(TheoryLemma, OneStepProgress) {
         ledger.expect_le("CDL-1", next.central,
                          (1 - 1.5 * alpha) * z.central + 2 * ac * ac * s2 / n);
       else
-        ledger.expect_le("CDL-2", next.central,
-                         (1 - 1.5 * alpha) * z.central + 8 * ac / lc * z.theta +
-                             4 * ac * ac * s2 / n);
+        ledger.expect_le(
+            "CDL-2", next.central,
+            (1 - 1.5 * alpha) * z.central + 8 * ac / lc * z.theta + 4 * ac * ac * s2 / n);
       ledger.expect_le("PCL", next.agent,
                        (1 - 1.5 * alpha) * z.agent + 64 * ai * ai * G2 * z.central +
                            96 * ai * ai * z.theta + 144 * ai * ai * s2 * (1 / n + 2 * delta));
@@ -621,13 +623,87 @@ TEST(TheoryLemma, OneStepProgress) {
       const auto lyapunov = [&](const Progress& p) {
         return w1 * p.theta + w2 * p.central + p.agent;
       };
-      ledger.expect_le("lem:lyap", lyapunov(next),
-                       (1 - alpha) * lyapunov(z) +
-                           alpha * alpha * (w1 * C1 / (lb * lb) + w2 * C2 / (lc * lc) +
-                                            C3 / (li * li)));
+      ledger.expect_le(
+          "lem:lyap", lyapunov(next),
+          (1 - alpha) * lyapunov(z) +
+              alpha * alpha * (w1 * C1 / (lb * lb) + w2 * C2 / (lc * lc) + C3 / (li * li)));
     }
   }
   ledger.verify(20);
+}
+
+// A start at some distance from the solutions.
+FiniteSystem started(Dice& dice, FiniteSystem sys) {
+  const Exact e(sys);
+  const double far = std::pow(10, dice.between(-2, 1));
+  const auto near = [&](const Vector& v) { return v + dice.vector(e.d, far * norm(v)); };
+  sys.x0.clear();
+  for (const Vector& x : e.x) append(sys.x0, near(x));
+  sys.xc0 = near(e.xc), sys.thetac0 = near(e.thetac);
+  return sys;
+}
+
+// lem:local with its error term: rho = 1 instead of the ratio, on nastier systems, from starts near
+// and far, at steps up to the largest that is allowed.
+TEST(TheoryLemma, OneStepProgressWithWrongRatios) {
+  Dice dice(70);
+  Ledger ledger;
+  for (int repeat = 0; repeat < kSystems; ++repeat) {
+    FiniteSystem sys = random_system(dice);
+    if (std::pow(sys.states, sys.agents) > 100) continue;
+    sys = started(dice, std::move(sys));
+    const Exact e(sys);
+    const Constants c(e);
+    const double s2 = c.sigma * c.sigma, G2 = c.G_A * c.G_A, li = smallest_symmetric(e.Abar[0]),
+                 ai = dice.uniform() * li / (40 * G2),
+                 delta = c.effective(0, std::max(c.nu, c.nu_Phi));
+    double error = 0;  // E|E|^2
+    for (int s = 0; s < e.S; ++s)
+      error += e.mu0[at(s)] * std::pow(1 - e.rho(0, s), 2) *
+               squared_norm(e.A[at(s)] * sys.xc0 - e.Phi[at(s)] * sys.thetac0);
+    const auto [z, next] = one_round(sys, {.ratio = "none", .agent = ai});
+    ledger.expect_le("PCL", next.agent,
+                     (1 - 1.5 * ai * li) * z.agent + 64 * ai * ai * G2 * z.central +
+                         96 * ai * ai * z.theta + 4 * ai / li * error +
+                         144 * ai * ai * s2 * (1.0 / e.n + 2 * delta));
+  }
+  ledger.verify(100);
+}
+
+// lem:lyap, on recursions that hold with equality: random constants, then its weights and bound.
+TEST(TheoryLemma, Lyapunov) {
+  Dice dice(69);
+  Ledger ledger;
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const int K = 1 + dice.below(4);
+    const double alpha = dice.between(0.01, 0.6);
+    Vector lambda, C, z, w(at(K), 1.0);
+    Matrix coupling(at(K), at(K));
+    for (int k = 0; k < K; ++k) {
+      lambda.push_back(std::exp(dice.normal())), C.push_back(std::exp(dice.normal()));
+      z.push_back(std::exp(2 * dice.normal()));
+      for (int j = 0; j < k; ++j) coupling(at(k), at(j)) = std::exp(dice.normal());
+    }
+    for (int k = K - 2; k >= 0; --k) {
+      w[at(k)] = 0;
+      for (int j = k + 1; j < K; ++j)
+        w[at(k)] += 2 * w[at(j)] * coupling(at(j), at(k)) / lambda[at(j)];
+    }
+    double rest = 0;
+    for (int k = 0; k < K; ++k) rest += w[at(k)] * C[at(k)] / (lambda[at(k)] * lambda[at(k)]);
+    for (int t = 0; t < 50; ++t) {
+      const double L = dot(w, z);
+      Vector next;
+      for (int k = 0; k < K; ++k) {
+        const double a = alpha / lambda[at(k)];
+        next.push_back((1 - 1.5 * alpha) * z[at(k)] + a * a * C[at(k)]);
+        for (int j = 0; j < k; ++j) next.back() += a * coupling(at(k), at(j)) * z[at(j)];
+      }
+      z = next;
+      ledger.expect_le("lyap", dot(w, z), (1 - alpha) * L + alpha * alpha * rest);
+    }
+  }
+  ledger.verify(1000);
 }
 
 }  // namespace

@@ -104,6 +104,45 @@ TEST(TheoryUnbiased, ObjectivesGivenStateByState) {  // b^i(s) arbitrary, no Phi
   }
 }
 
+// eq:het-pcl-alg: the agents' own b^j in the mean. Unbiased in one environment where b^0 is known;
+// a learnt one is wrong by what theta^c has still to learn. In several environments the bias is
+// that of the control variate, exactly.
+TEST(TheoryUnbiased, OwnObjectivesInTheMean) {
+  Dice dice(14);
+  for (const bool common : {true, false}) {
+    FiniteSystem sys = wild_system(dice, {.agents = 3, .states = 3});
+    if (common)
+      for (std::size_t r = 3; r < sys.mu.size(); ++r) sys.mu[r] = sys.mu[r - 3];
+    const Exact e(sys);
+    const std::vector<int> prefix = random_states(dice, sys, 1);
+    for (const auto objective : {AffPcl::Objective::kKnown, AffPcl::Objective::kLearnt})
+      for (const auto central : {AffPcl::Central::kOwn, AffPcl::Central::kAverage}) {
+        const Plan plan{.config = {.objective = objective,
+                                   .central = central,
+                                   .aggregate = AffPcl::Aggregate::kOwn},
+                        .ratio = "none"};
+        const Moments m = moments(sys, plan, prefix);
+        const bool known = objective == AffPcl::Objective::kKnown;
+        for (int i = 0; i < e.n; ++i) {
+          Vector bias = e.A0 * m.before.xc - e.b0;  // E g^0 - E g^{0->i}
+          for (int s = 0; s < e.S; ++s) {
+            Vector b0(at(e.d));
+            for (int j = 0; j < e.n; ++j) b0 += e.b[at(j)][at(s)] / e.n;
+            if (!known) b0 = e.Phi[at(s)] * m.before.thetac;
+            bias += e.law(i, s) * (b0 - e.A[at(s)] * m.before.xc);
+          }
+          const Vector own = own_direction(e, i, m.before.x[at(i)]);
+          EXPECT_LT(distance(m.mean[at(i)], own + bias), kExact);
+          if (common && known) {
+            EXPECT_LT(norm(bias), kExact);
+          } else if (!common) {
+            EXPECT_GT(norm(bias), 0.01);
+          }
+        }
+      }
+  }
+}
+
 TEST(TheoryUnbiased, BatchesOfTwo) {
   Dice dice(5);
   const FiniteSystem sys = wild_system(dice, {.agents = 2, .states = 3});

@@ -1,11 +1,12 @@
-#include "cli/units.h"
+#include "affpcl/table/coefficients.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
-#include <vector>
 
-namespace affpcl::cli {
+namespace affpcl {
 namespace {
 
 // x = T u with u of standardised columns: the row of the intercept is 1, -mean / sd; the others
@@ -81,4 +82,35 @@ Model in_units(Model model) {
   return model;
 }
 
-}  // namespace affpcl::cli
+std::vector<double> column_sd(const Encoding& encoding) { return Units(encoding).sd; }
+
+std::string channel_name(const Model& m, std::size_t c) {
+  const Encoding& e = m.encoding;
+  if (!e.outcomes.empty()) return m.channels.size() == 1 ? e.predicted() : e.outcomes[c];
+  if (e.classes.empty()) return e.target;
+  if (e.family == Family::kOrdinal) return e.target;
+  return fmt::format("{} = {}", e.target, e.classes[e.classes.size() == 2 ? 1 : c]);
+}
+
+std::vector<double> spread_of(const ChannelModel& channel) {
+  std::vector<double> spread;
+  const std::size_t d = channel.centre.x.size();
+  for (std::size_t j = 0; j < d && !channel.D.empty(); ++j)
+    spread.push_back(std::sqrt(std::max(0.0, channel.D[j * d + j])));
+  return spread;
+}
+
+double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
+  const std::size_t d = channel.centre.x.size();
+  if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
+  const bool varies = channel.D[j * d + j] > 0;
+  const auto count = static_cast<double>(varies ? m.centre_agents : m.centre_rows);
+  return std::max(1.0, count - (varies ? 1 : static_cast<double>(d)));
+}
+
+double half_width(const Model& m, const ChannelModel& channel, std::size_t j, double level) {
+  const double df = freedom(m, channel, j);
+  return std::isnan(df) ? df : student_quantile((1 + level) / 2, df) * channel.centre.se[j];
+}
+
+}  // namespace affpcl

@@ -1,0 +1,334 @@
+#define XXH_INLINE_ALL
+
+#include "cli/job_file.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "affpcl/base/error.h"
+#include "affpcl/base/files.h"
+#include "affpcl/study/toml_text.h"
+#include "cli/verbs.h"
+
+namespace affpcl::cli {
+namespace {
+namespace fs = std::filesystem;
+
+using Names = std::vector<std::string_view>;
+
+const Names kSections = {"job", "fit", "site"};
+const Names kJobKeys = {"task",    "engine",      "name",   "sites", "min_sites",
+                        "secure", "startup_kit", "timeout", "user"};
+// Keys that concern how a site reads its own rows; `data` and `may_leave` are its own alone.
+const Names kSiteKeys = {"data", "may_leave", "with", "agent", "exclude",  "sep",
+                         "decimal", "encoding", "na", "skip",  "comment", "threads"};
+// Options of `fit` that the federation sets, or that belong to one site.
+const std::set<std::string_view> kNotInFit = {
+    "data", "with", "site", "job", "may_leave", "unmasked", "out",  "force", "report",
+    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre"};
+constexpr double kLongest = 86'400;  // seconds
+
+class Reader {
+ public:
+  explicit Reader(std::string path)
+      : path_(std::move(path)), folder_(fs::path(path_).parent_path()), fit_(fit_verb("")) {
+    for (const Option& o : fit_.options) {
+      std::string key = o.name.substr(std::min(o.name.find_first_not_of('-'), o.name.size()));
+      std::replace(key.begin(), key.end(), '-', '_');
+      if (key == "no_score") key = "score";
+      options_[key] = &o;
+      if (!kNotInFit.contains(key)) fit_keys_.push_back(key);
+    }
+  }
+
+  JobFile read() {
+    const toml::table root = parse();
+    only("", root, kSections);
+    const toml::table& job = section(root, "job");
+    only("job", job, kJobKeys);
+    JobFile out;
+    out.name = fs::path(path_).stem().string();
+    take(job, "name", out.name);
+    check_name("job.name", out.name, job.get("name"));
+    std::string task = "fit", engine = "local";
+    take(job, "task", task);
+    if (task != "fit")
+      fail(fmt::format("job.task = \"{}\" is not available in a federation; allowed: fit", task),
+           job.get("task"));
+    take(job, "engine", engine);
+    try {
+      out.engine = value_of<Engine>(engine, "job.engine");
+    } catch (const BadInput& e) {
+      fail(e.marked(), job.get("engine"));
+    }
+    take(job, "secure", out.secure);
+    take(job, "startup_kit", out.startup_kit);
+    take(job, "user", out.user);
+    out.timeout = number(job, "timeout", out.timeout, 1, kLongest);
+    take_sites(root, job, out);
+    out.min_sites = static_cast<std::size_t>(
+        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size())));
+    take_kit(job, out);
+    const toml::table& fit = section(root, "fit");
+    only("fit", fit, {fit_keys_.begin(), fit_keys_.end()});
+    for (const auto& [key, node] : fit) add("fit", std::string(key.str()), node, out.options, out.words);
+    check_words("[fit]", out.words);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, const toml::node* node = nullptr) const {
+    const auto line = node != nullptr ? node->source().begin.line : 0;
+    throw BadInput(line > 0 ? fmt::format("{} line {}: {}", path_, line, what)
+                            : fmt::format("{}: {}", path_, what));
+  }
+
+  toml::table parse() const {
+    std::ifstream in(path_, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in || fs::is_directory(path_)) throw BadInput(fmt::format("cannot read the job {}", path_));
+    if (const TomlFault fault = toml_fault(text); fault.line > 0)
+      throw BadInput(fmt::format("{} line {}: {}", path_, fault.line, fault.what));
+    try {
+      return toml::parse(text);
+    } catch (const toml::parse_error& e) {
+      throw BadInput(fmt::format("{} line {}: {}", path_, e.source().begin.line,
+                                 std::string(e.description())));
+    }
+  }
+
+  void only(const std::string& where, const toml::table& table, const Names& keys) const {
+    for (const auto& [key, node] : table)
+      if (std::find(keys.begin(), keys.end(), key.str()) == keys.end())
+        fail(fmt::format("{}{}{} is not a known key{}", where, where.empty() ? "" : ".", key.str(),
+                         hint(key.str(), keys)),
+             &node);
+  }
+
+  const toml::table& section(const toml::table& root, std::string_view key) const {
+    const toml::node* node = root.get(key);
+    if (node == nullptr) fail(fmt::format("there is no [{}] section", key));
+    if (!node->is_table()) fail(fmt::format("{} must be a section [{}]", key, key), node);
+    return *node->as_table();
+  }
+
+  template <class T>
+  void take(const toml::table& table, std::string_view key, T& to) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return;
+    const auto value = node->value_exact<T>();
+    if (!value)
+      fail(fmt::format("{} must be {}", key,
+                       std::is_same_v<T, bool> ? "true or false" : "a text in quotes"),
+           node);
+    to = *value;
+  }
+
+  double number(const toml::table& table, std::string_view key, double otherwise, double lo,
+                double hi) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return otherwise;
+    const auto value = node->value<double>();
+    if (!node->is_number() || !value || *value < lo || *value > hi)
+      fail(fmt::format("job.{} must be a number from {:.0f} to {:.0f}", key, lo, hi), node);
+    return *value;
+  }
+
+  std::vector<std::string> texts(const std::string& where, const toml::node& node) const {
+    std::vector<std::string> list;
+    if (const auto* one = node.as_string()) return {one->get()};
+    if (const auto* all = node.as_array())
+      for (const toml::node& item : *all) {
+        if (!item.is_string()) fail(where + " must be a list of texts", &item);
+        list.push_back(item.as_string()->get());
+      }
+    else
+      fail(where + " must be a text, or a list of texts", &node);
+    return list;
+  }
+
+  // A name is a folder's, and FLARE's.
+  void check_name(const std::string& where, const std::string& name, const toml::node* node) const {
+    const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; };
+    if (name.empty() || name.size() > 60 || !std::all_of(name.begin(), name.end(), plain) ||
+        std::isalnum(static_cast<unsigned char>(name[0])) == 0)
+      fail(fmt::format("{} '{}' must be of letters, digits, - and _, and begin with a letter or digit",
+                       where, name),
+           node);
+  }
+
+  void take_sites(const toml::table& root, const toml::table& job, JobFile& out) const {
+    const toml::node* node = job.get("sites");
+    if (node == nullptr) fail("job.sites is missing: the names of the sites");
+    for (const std::string& name : texts("job.sites", *node)) {
+      check_name("job.sites:", name, node);
+      if (name == "centre" || name == "server")
+        fail(fmt::format("job.sites: '{}' is the name of the centre's own folder or program", name), node);
+      for (const SiteSettings& s : out.sites)
+        if (s.name == name) fail(fmt::format("job.sites names '{}' twice", name), node);
+      out.sites.emplace_back().name = name;
+    }
+    const std::size_t fewest = out.secure ? 3 : 2;
+    if (out.sites.size() < fewest)
+      fail(fmt::format("job.sites has {} name{}; {} needs {} sites or more{}", out.sites.size(),
+                       out.sites.size() == 1 ? "" : "s", out.secure ? "secure = true" : "a federation", fewest,
+                       out.secure ? ": of two, each can subtract its own numbers from the sum" : ""),
+           node);
+    const toml::node* sections = root.get("site");
+    if (out.engine == Engine::kProduction) {
+      if (sections != nullptr)
+        fail("[site.…] does not belong into the job of engine = \"production\": each site's settings "
+             "are in a file of its own",
+             sections);
+      return;
+    }
+    if (sections != nullptr && !sections->is_table()) fail("site must be sections [site.NAME]", sections);
+    Names names;
+    for (const SiteSettings& s : out.sites) names.push_back(s.name);
+    if (sections != nullptr)
+      for (const auto& [key, section] : *sections->as_table())
+        if (std::find(names.begin(), names.end(), key.str()) == names.end())
+          fail(fmt::format("[site.{}] is of no site in job.sites{}", key.str(), hint(key.str(), names)),
+               &section);
+    for (SiteSettings& site : out.sites) {
+      const toml::node* own = sections == nullptr ? nullptr : sections->as_table()->get(site.name);
+      if (own == nullptr || !own->is_table())
+        fail(fmt::format("there is no [site.{}] section with its data", site.name), own);
+      take_site(*own->as_table(), site);
+    }
+  }
+
+  void take_site(const toml::table& own, SiteSettings& site) const {
+    const std::string where = "site." + site.name;
+    only(where, own, kSiteKeys);
+    if (own.get("data") == nullptr) fail(where + ".data is missing: the site's file", &own);
+    for (const auto& [k, node] : own) {
+      const std::string key(k.str());
+      if (key == "data") {
+        for (const std::string& file : texts(where + ".data", node)) {
+          site.data.push_back(fs::absolute(folder_ / file).lexically_normal().string());
+          if (!fs::exists(site.data.back()))
+            fail(fmt::format("{}.data: there is no file {}", where, site.data.back()), &node);
+        }
+        if (site.data.empty()) fail(where + ".data is empty", &node);
+      } else if (key == "may_leave") {
+        take(own, key, site.may_leave);
+      } else if (key == "with") {
+        Json files = Json::array();
+        for (const std::string& file : texts(where + ".with", node)) {
+          const std::string path = fs::absolute(folder_ / file).lexically_normal().string();
+          site.words.push_back("--with=" + path);
+          files.push_back(path);
+        }
+        site.options[key] = std::move(files);
+      } else {
+        add(where, key, node, site.options, site.words);
+      }
+    }
+    check_words(fmt::format("[site.{}]", site.name), site.words);
+  }
+
+  void take_kit(const toml::table& job, JobFile& out) const {
+    if (out.engine == Engine::kProduction) {
+      if (out.startup_kit.empty())
+        fail("job.startup_kit is missing: the folder of the administrator's startup kit, which "
+             "`nvflare provision` made");
+      out.startup_kit = fs::absolute(folder_ / out.startup_kit).lexically_normal().string();
+      if (!fs::is_directory(out.startup_kit))
+        fail(fmt::format("job.startup_kit: there is no folder {}", out.startup_kit), job.get("startup_kit"));
+    } else if (!out.startup_kit.empty() || !out.user.empty()) {
+      fail("job.startup_kit and job.user belong to engine = \"production\"",
+           job.get(out.user.empty() ? "startup_kit" : "user"));
+    }
+  }
+
+  // An option of the task, in both of its forms.
+  void add(const std::string& where, const std::string& key, const toml::node& node, Json& options,
+           std::vector<std::string>& words) const {
+    const std::string name = where + "." + key;
+    const Option& option = *options_.at(key);
+    if (std::holds_alternative<bool*>(option.to)) {
+      const auto value = node.value_exact<bool>();
+      if (!value) fail(name + " must be true or false", &node);
+      options[key] = *value;
+      if (key == "score" ? !*value : *value) words.push_back(option.name);
+      return;
+    }
+    if (node.is_boolean() || node.is_table() || node.is_date() || node.is_date_time() || node.is_time())
+      fail(fmt::format("{} has a value of a kind that it does not take", name), &node);
+    std::string text;
+    if (const auto* whole = node.as_integer()) {
+      options[key] = whole->get();
+      text = std::to_string(whole->get());
+    } else if (const auto* real = node.as_floating_point()) {
+      options[key] = real->get();
+      text = to_text(real->get());
+    } else if (const auto* one = node.as_string()) {
+      options[key] = one->get();
+      text = one->get();
+    } else {
+      const std::vector<std::string> list = texts(name, node);
+      options[key] = Json(list);
+      for (const std::string& item : list)
+        text += (text.empty() ? "" : ",") + csv_field(item);
+    }
+    words.push_back(option.name + "=" + text);
+  }
+
+  // The values, as the command line checks them.
+  void check_words(const std::string& where, const std::vector<std::string>& words) const {
+    std::vector<std::string> all = {"affpcl", "fit", "data.csv"};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> argv;
+    for (std::string& word : all) argv.push_back(word.data());
+    Program program{.doc = "", .version = "", .footer = "", .verbs = {fit_verb("")}};
+    try {
+      read_command_line(static_cast<int>(argv.size()), argv.data(), program);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{} {}: {}", path_, where, e.marked()));
+    }
+  }
+
+  std::string path_;
+  fs::path folder_;
+  Verb fit_;
+  std::map<std::string, const Option*> options_;
+  std::vector<std::string> fit_keys_;
+};
+
+}  // namespace
+
+std::string JobFile::key() const {
+  std::string text = fmt::format("{} {} {}", name, min_sites, secure);
+  for (const SiteSettings& site : sites) text += " " + site.name;
+  for (const std::string& word : words) text += fmt::format(" {} {}", word.size(), word);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+Json JobFile::json() const {
+  Json names = Json::array(), own = Json::object();
+  for (const SiteSettings& site : sites) {
+    names.push_back(site.name);
+    Json settings = site.options;
+    settings["data"] = Json(site.data);
+    settings["may_leave"] = site.may_leave;
+    if (engine != Engine::kProduction) own[site.name] = std::move(settings);
+  }
+  return Json{{"name", name},       {"task", "fit"},         {"engine", name_of(engine)},
+              {"sites", names},     {"min_sites", min_sites}, {"secure", secure},
+              {"timeout", timeout}, {"startup_kit", startup_kit}, {"user", user},
+              {"fit", options},     {"site", std::move(own)}};
+}
+
+JobFile read_job(const std::string& path) { return Reader(path).read(); }
+
+}  // namespace affpcl::cli
