@@ -61,6 +61,8 @@ class Scanner {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
   }
   void skip_string(char quote) {
+    if (at_ > 0 && std::string_view(" \t\r\n=[{,.").find(text_[at_ - 1]) == std::string_view::npos)
+      refuse("a string begins a key or a value");  // to the parser it is part of a number, say
     begins_line_ = false;
     const std::string three(3, quote);
     const bool lines = begins(three);

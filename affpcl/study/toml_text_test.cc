@@ -34,6 +34,12 @@ TEST(TomlText, ATableHasAName) {
   EXPECT_EQ(toml_fault("[=]").what, "'=': the name of a table begins with a letter, a digit, _ or -");
 }
 
+TEST(TomlText, AStringBeginsAKeyOrAValue) {
+  EXPECT_EQ(line("a.'b'.\"c\" = ['d',\"e\",{f='g'}]\n'h'='''i'''\n"), 0u);
+  EXPECT_EQ(line("a = 3\".l\xc2\xa1\"\n"), 1u);
+  EXPECT_EQ(line("a = 'b''c'\n"), 1u);
+}
+
 TEST(TomlText, ControlCharactersBelongInStringsAndComments) {
   EXPECT_EQ(line(std::string_view("a = 1\n\0b = 2\n", 13)), 2u);
   EXPECT_EQ(line("a\x7f = 1\n"), 1u);
