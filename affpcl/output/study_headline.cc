@@ -83,7 +83,7 @@ std::string agents_words(const MethodResult& m, const Headline& h) {
 }
 
 // Where the central objective is made of the model's own features and link, x^c and theta^c are one
-// recursion and AffPCL's correction is 0.
+// recursion and AffPCL's correction is 0; so it is where one agent is present in a round.
 bool is_alone(const MethodResult& m, const MethodResult& alone) {
   return m.kind == "affpcl" && m.agents.size() > 1 && !m.by_replicate.empty() &&
          m.by_replicate == alone.by_replicate;
@@ -91,8 +91,9 @@ bool is_alone(const MethodResult& m, const MethodResult& alone) {
 
 std::string alone_words(const MethodResult& m) {
   return fmt::format(
-      "{} was independent learning to the bit: its correction is 0, as where the central objective "
-      "has the model's own features and link; a richer one (outcome channels) can gain",
+      "{} was independent learning to the bit: its correction is 0, as where an agent is alone in "
+      "its round, or where the central objective has the model's own features and link; a richer "
+      "one (outcome channels) can gain",
       m.name);
 }
 
