@@ -15,6 +15,7 @@ constexpr std::array kStrengths = {100.0, 10.0, 1.0, 0.1};  // from strong to we
 // Shares of the covariance that predictions average over. Where columns separate the classes the
 // curvature says far too much uncertainty, and 0 is best.
 constexpr std::array kSpreads = {0.0, 0.1, 0.3, 1.0};
+constexpr double kBetter = 1e-6;  // share of the loss that a smaller one has to save
 constexpr double kIntercept = 0.04;  // an intercept is hardly beyond 5 standard deviations of 5
 constexpr int kSteps = 30;
 constexpr double kPromise = 1e-6;  // gain of log-likelihood that ends the steps
@@ -152,10 +153,11 @@ Penalised tuned(const Likelihood& likelihood, std::size_t d, Curve curve, Losses
   }
   if (best.inverse.rows() == 0) best = at;  // no loss is finite
   const std::vector<double> of = losses(best, kSpreads);
-  const double spread =
-      kSpreads[static_cast<std::size_t>(std::min_element(of.begin(), of.end()) - of.begin())];
+  std::size_t spread = kSpreads.size() - 1;  // also where the mean is the linear predictor
+  for (std::size_t k = spread; k-- > 0;)
+    if (of[k] < of[spread] - kBetter * std::abs(of[spread])) spread = k;
   for (std::size_t a = 0; a < p; ++a)
-    for (double& v : best.inverse.row(a)) v *= spread;
+    for (double& v : best.inverse.row(a)) v *= kSpreads[spread];
   return best;
 }
 
