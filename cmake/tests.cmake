@@ -29,7 +29,7 @@ foreach(set IN ITEMS AVX2 portable)
   add_test(NAME on_${set} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     COMMAND affpcl_tests --gtest_brief=1
       --gtest_filter=InstructionSetOfTheTests*:Theory*:Identity*:*Conformance.Method/affpcl*:Gaussian*:-TheoryTd*:TheoryLowerBound*)
-  set_tests_properties(on_${set} PROPERTIES TIMEOUT 300 ENVIRONMENT "AFFPCL_TEST_INSTRUCTION_SET=${set}")
+  set_tests_properties(on_${set} PROPERTIES TIMEOUT 900 ENVIRONMENT "AFFPCL_TEST_INSTRUCTION_SET=${set}")
 endforeach()
 
 function(affpcl_script_test name)

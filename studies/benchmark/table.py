@@ -14,7 +14,7 @@ def words(row):
 def main(path):
     with open(path, encoding="utf-8") as file:
         result = json.load(file)
-    print("| method | mean rank | wins | harms | agents harmed |\n|---|---|---|---|---|")
+    print("| method | mean rank | wins | harms | agents harmed | tuned: wins, harms |\n|---|---|---|---|---|---|")
     tuned = {m["method"]: m for m in result["methods"] if m["tuned"]}
     for method in [m for m in result["methods"] if not m["tuned"]]:
         rows = [r for r in result["rows"] if r["method"] == method["method"] and not r["tuned"] and "vs_independent" in r]
@@ -23,9 +23,11 @@ def main(path):
         harms = sorted((r for r in rows if r["vs_independent"]["lo"] > 1), key=lambda r: -r["vs_independent"]["mean"])
         rank, other = method["rank"], tuned.get(method["method"], {}).get("rank")
         also = f", tuned {other['mean']:.1f}" if other else ""
+        of = tuned.get(method["method"])
+        wins = f"{of['gains']}, {of['harms']}; agents {of['harmed']:.0%}" if of else "-"
         print(f"| `{method['method']}` | {rank['mean']:.1f} [{rank['lo']:.1f}, {rank['hi']:.1f}]{also} "
               f"| {len(gains)} of {len(rows)} cells; {'; '.join(map(words, gains[:3])) or '-'} "
-              f"| {len(harms)} of {len(rows)}; {'; '.join(map(words, harms[:2])) or '-'} | {method['harmed']:.0%} |")
+              f"| {len(harms)} of {len(rows)}; {'; '.join(map(words, harms[:2])) or '-'} | {method['harmed']:.0%} | {wins} |")
 
 
 if __name__ == "__main__":
