@@ -12,6 +12,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/json.h"
+#include "affpcl/base/params.h"
 #include "affpcl/method/method.h"
 #include "affpcl/study/study.h"
 
@@ -82,14 +83,13 @@ struct Sum {
 class Bench {
  public:
   Bench(const BenchmarkOptions& options, const Json& plan) : options_(options), plan_(plan) {
+    refuse_unknown();
     for (const Json& problem : plan.at("problems").elements()) {
       if (!chosen(problem)) continue;
       for (const double participation : shares(plan))
         for (const double level : problem.get<std::vector<double>>("levels"))
           cells_.push_back({&problem, level, participation});
     }
-    if (cells_.empty())
-      throw BadInput("the benchmark's plan has no such problem; `problems` names those it has");
     methods_ = options.methods;
     if (methods_.empty())
       for (const MethodKind& kind : method_kinds())
@@ -136,6 +136,16 @@ class Bench {
       throw BadInput(
           fmt::format("`participation` is {}, not above 0 and at most 1", options_.participation));
     return {options_.participation};
+  }
+
+  void refuse_unknown() const {
+    std::vector<std::string> names;
+    for (const Json& problem : plan_.at("problems").elements())
+      names.push_back(problem.get<std::string>("name"));
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    for (const std::string& name : options_.problems)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        throw BadInput(fmt::format("`problems`: the benchmark has no '{}'{}", name, hint(name, known)));
   }
 
   bool chosen(const Json& problem) const {

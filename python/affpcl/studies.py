@@ -134,6 +134,10 @@ class Result:
         text: str = self.to_dict()["headline"]
         return f"<p>{html.escape(text)}</p>{errors_chart(self)}{self.summary._repr_html_()}"
 
+    def __str__(self) -> str:
+        """The headline and the table: print(result)."""
+        return f"{self.to_dict()['headline']}\n{self.summary}"
+
     def __repr__(self) -> str:
         settings = self.summary.rows // max(1, len(self.methods))
         return f"<Result of {self.name}: {settings} settings, methods {', '.join(self.methods)}>"
@@ -321,7 +325,7 @@ def benchmark(
 ) -> dict[str, Table]:
     """Methods on the benchmark's problems, each against independent learning on the same samples.
 
-    methods: kinds, among them those of @affpcl.method; none: all that affpcl has.
+    methods: kinds, among them those of @affpcl.method; none: all of them. Ranks are among the methods that run.
     problems: names of the benchmark's problems; none: all that need no data.
 
     "methods" has a row per method over all cells, "rows" one per method and cell.

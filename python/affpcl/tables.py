@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
+def text(value: Any) -> str:
+    """A cell as people read it."""
+    value = value.item() if hasattr(value, "item") else value
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 class Table(dict[str, Array]):
     """A dict of columns, arrays of one length.
 
@@ -67,13 +73,19 @@ class Table(dict[str, Array]):
 
         pyarrow.parquet.write_table(self.to_arrow(), os.fspath(path))
 
+    def __str__(self) -> str:
+        """The first rows as text: print(table)."""
+        most = 20
+        cells = [[name, *(text(value) for value in values[:most])] for name, values in self.items()]
+        widths = [max(map(len, column)) for column in cells]
+        lines = ["  ".join(column[r].rjust(width) for column, width in zip(cells, widths))
+                 for r in range(1 + min(self.rows, most))]
+        return "\n".join(lines + ([f"... {self.rows - most} more rows"] if self.rows > most else []))
+
     def _repr_html_(self, most: int = 10) -> str:
         """The first rows, for notebooks."""
-        def cell(value: Any) -> str:
-            return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
-
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
-        rows = [[cell(values[r].item() if hasattr(values[r], "item") else values[r]) for values in self.values()]
+        rows = [[html.escape(text(values[r])) for values in self.values()]
                 for r in range(min(self.rows, most))]
         body = "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows)
         more = f"<tr><td colspan={len(self)}>… {self.rows} rows</td></tr>" if self.rows > most else ""
