@@ -104,7 +104,8 @@ Json summary(const JobFile& job, const Federated& done, const std::string& out) 
     Json site{{"site", name},
               {"agents", agents.size()},
               {"rows", rows},
-              {"bytes_sent", own["manifest"]["communication"].get<std::int64_t>("bytes_sent")}};
+              {"bytes_sent", own["manifest"]["communication"].get<std::int64_t>("bytes_sent")},
+              {"notes", own["notes"]}};
     if (const Json* score = own.find("score"); score != nullptr && score->is_object()) {
       all = *score;  // over the agents of all sites, the same at each
       for (const char* model : kModels) site[model] = mean_loss(agents, model);
@@ -119,6 +120,21 @@ Json summary(const JobFile& job, const Federated& done, const std::string& out) 
               {"seconds", done.seconds},
               {"score", std::move(all)},
               {"sites", std::move(sites)}};
+}
+
+// What fitting had to say, once where all sites say the same.
+void print_notes(const Json& sites) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (const Json& site : sites.elements())
+    for (const Json& note : site["notes"].elements()) {
+      const std::string text = note.string();
+      auto at = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
+      if (at == notes.end()) at = notes.insert(at, {text, {}});
+      at->second.push_back(site.get<std::string>("site"));
+    }
+  for (const auto& [text, of] : notes)
+    fmt::print("  note{}: {}\n", of.size() == sites.size() ? "" : " of " + join(of, ", "),
+               spell_options(text, OptionStyle::kCommandLine));
 }
 
 void print_scores(const Json& result, std::size_t width) {
@@ -138,7 +154,9 @@ void print_scores(const Json& result, std::size_t width) {
   }
   const Json& loss = all[measure];
   const auto alone = loss.get<double>("alone"), given = loss.get<double>("given");
-  const std::string name = measure == "mse" ? "mean squared error" : measure;
+  const std::string name = measure == "mse"        ? "mean squared error"
+                           : measure == "log_loss" ? "log loss"
+                                                   : measure;
   std::fputs(headline_text(fmt::format("learning together took the {} on held-out rows of all sites from {:.4g} "
                                        "to {:.4g} ({:.1f} % {})",
                                        name, alone, given, 100 * std::abs(1 - given / alone),
@@ -154,6 +172,7 @@ void print(const Json& result, const Options& o) {
              result.get<bool>("secure") ? ", masked: the centre can read no single site's part"
                                         : " without masks: the centre can read every site's part",
              result.get<double>("seconds"), result.get<std::string>("engine"));
+  print_notes(result["sites"]);
   std::size_t width = 4;
   for (const Json& site : result["sites"].elements())
     width = std::max(width, places(site.get<std::string>("site")));
@@ -194,10 +213,12 @@ int federate(Options o) {
   Federated done;
   try {
     done = job.engine == Engine::kLocal ? federate_local(job, options) : federate_flare(job, options);
-  } catch (const BadInput&) {  // it would not go on either
+  } catch (const BadInput&) {  // what is new would not go on either; what was there stays
     line.reset();
-    fs::remove(options.journal);
-    if (fs::is_empty(out)) fs::remove(out);
+    if (!o.resume) {
+      fs::remove(options.journal);
+      if (fs::is_empty(out)) fs::remove(out);
+    }
     throw;
   } catch (const std::exception&) {
     line.reset();

@@ -31,7 +31,7 @@ class Local {
   Local(const JobFile& job, const FederateOptions& o)
       : job_(job),
         o_(o),
-        key_(job.key()),
+        key_(job.key_of_data()),
         program_(fs::read_symlink("/proc/self/exe").string()),
         centre_({.job = key_, .sites = names(), .min_sites = job.min_sites, .secure = job.secure,
                  .journal = o.journal}) {

@@ -60,6 +60,12 @@ std::vector<std::size_t> ordered(const FitResult& r, AgentOrder sort) {
   return order;
 }
 
+// The gain as a share of the independent model's expected error: what the chosen one has, and the gain.
+std::string share_of_error(const AgentScore& a) {
+  const double independent = a.loss.chosen + a.gain.mean;
+  return independent > 0 ? percent(a.gain.mean / independent) : "";
+}
+
 // Agents with their losses and gains; with bars of loss chosen over loss independent where they
 // fit.
 void print_agents(const FitResult& r, const AgentsShown& shown, const Style& style) {
@@ -104,7 +110,7 @@ void print_agents(const FitResult& r, const AgentsShown& shown, const Style& sty
                        number(a.loss.independent));
     if (pooled) row += fmt::format(" {:>9}", number(a.loss.pooled));
     row += fmt::format("  {:>9}", number(a.gain.mean));
-    if (percents) row += fmt::format(" {:>8}", percent(a.gain.mean / a.loss.independent));
+    if (percents) row += fmt::format(" {:>8}", share_of_error(a));
     if (intervals) row += fmt::format(" {:<22}", interval);
     row += fmt::format(" {:>7.3f}", a.probability);
     if (bar > 0) row += "  " + ratio_bar(a.loss.chosen / a.loss.independent, bar);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <set>
 
 #include "affpcl/base/error.h"
@@ -311,6 +312,23 @@ std::string JobFile::key() const {
   for (const SiteSettings& site : sites) text += " " + site.name;
   for (const std::string& word : words) text += fmt::format(" {} {}", word.size(), word);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string JobFile::key_of_data() const {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  const std::string job = key();
+  XXH3_128bits_update(state.get(), job.data(), job.size());
+  std::vector<char> block(std::size_t{1} << 16);
+  for (const SiteSettings& site : sites)
+    for (const std::string& path : site.data) {
+      if (!std::filesystem::is_regular_file(path)) continue;  // a site says what is wrong with it
+      std::ifstream in(path, std::ios::binary);
+      while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
+        XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
+    }
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 

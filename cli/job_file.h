@@ -38,6 +38,7 @@ struct JobFile {
   Json options = Json::object();   // [fit]
 
   std::string key() const;  // a hash of what all sites agree to
+  std::string key_of_data() const;  // and of the sites' files, where all are on this machine
   Json json() const;        // for affpcl.flare
 };
 

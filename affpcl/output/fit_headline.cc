@@ -127,9 +127,12 @@ std::string verdict_legend(const Model& model, double level) {
       model.joined ? "from the posterior of the agent's coefficients, and its held-out rows"
                    : fmt::format("estimated from {} of all agents (empirical Bayes)", scored_rows(model.solver));
   return fmt::format(
-      "gain: expected on {}, {}; chance: probability that it is above 0; gained, lost: the {:g} % interval "
-      "excludes 0 and the gain is at least 1 % of the error",
-      model.solver == SolverKind::kStream ? "such rows" : "new rows", from, 100 * level);
+      "gain: expected on {}, {}; %: of the independent model's expected error; chance: probability that the gain is "
+      "above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of the error",
+      model.solver == SolverKind::kStream
+          ? "such rows"
+          : "new rows from models of all rows (the losses beside it are of models of fewer rows)",
+      from, 100 * level);
 }
 
 }  // namespace affpcl

@@ -113,6 +113,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("method and method_values belong to solver='stream'")
         if self.solver == "stream" and self.estimate != DEFAULT.estimate:
             raise ValueError("estimate belongs to solver='exact'")
+        if self.missing == "indicator":
+            raise ValueError("missing='indicator' adds columns that coef_ has no place for; affpcl.fit has it, and so has "
+                             "sklearn's SimpleImputer(add_indicator=True)")
         options.family = self.family
         options.estimate = self.estimate
         options.offset_scale = self.offset_scale
@@ -334,7 +337,7 @@ class PersonalizedRegressor(RegressorMixin, GroupedEstimator):  # type: ignore[m
     family : distribution of the target: "gaussian" (the default), "t", "poisson", "negative-binomial" or "gamma".
     estimate : whether the variances maximise the likelihood ("ml") or the restricted likelihood ("reml"). "auto": "reml"
         for the gaussian family without common columns, else "ml".
-    missing : blanks (NaN) in X: "error", "mean", "drop" or "indicator".
+    missing : blanks (NaN) in X: "error", "mean" or "drop".
     score_gains : whether cross-validation says what learning together gained.
     seed : of the split into folds.
     threads : 0 is all cores; the numbers do not depend on it.

@@ -267,7 +267,9 @@ def predict(model: _core.Model, data: Any, level: float = 0.9) -> Table:
     ['prediction', 'prediction_lo', 'prediction_hi']
     """
     if not is_frame(data):
-        lines = list(csv.DictReader(io.StringIO(model.predict_files(path_list(data), level))))
+        text = model.predict_files(path_list(data), level)
+        at = text.find("prediction")  # behind the columns of the file, with the file's own separator
+        lines = list(csv.DictReader(io.StringIO(text), delimiter=text[at - 1] if at > 0 else ","))
         names = [name for name in (lines[0] if lines else {}) if name.startswith(("prediction", "probability"))]
         return Table({name: [_number(line[name]) for line in lines] for name in names})
     found = model.predict_table(data_table(data), level)
@@ -279,7 +281,7 @@ def predict(model: _core.Model, data: Any, level: float = 0.9) -> Table:
 
 def _number(text: str) -> Any:
     try:
-        return float(text or "nan")
+        return float(text.replace(",", ".") or "nan")  # a decimal comma
     except ValueError:
         return text
 

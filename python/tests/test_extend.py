@@ -149,6 +149,9 @@ class Keeps(affpcl.Method):
     def declare(self, shape):
         return affpcl.Memory(agent={"x": shape.d}, centre={"c": 2})
 
+    def centre(self, mean, centre):
+        pass
+
     def update(self, block):
         x, step, shared, row = block.agent["x"], block.step_size(), block.centre["c"], block.agent["x"][1]
         s, b = block.sample()
@@ -186,6 +189,14 @@ def test_what_outlives_its_call_is_no_memory_of_the_engine():
     done = subprocess.run([sys.executable, "-c", OUTLIVES], env={**os.environ, "MALLOC_PERTURB_": "165"},
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_centre_that_nothing_changes_is_refused():
+    memory = {"agent": {"x": 4}, "centre": {"m": 4}}
+    simple_method("Forgets", lambda self, block: None, declare=lambda self, shape: affpcl.Memory(**memory))
+    with pytest.raises(ValueError, match=r"has no function centre\(self, mean, centre\)"):
+        affpcl.run({"problem": {"kind": "gaussian", "agents": 3, "dim": 4}, "run": {"steps": 1, "replicates": 1},
+                    "method": [{"kind": "forgets"}]})
 
 
 def test_fields_are_assigned():
@@ -226,7 +237,7 @@ def test_fields_are_a_mapping_that_refuses():
             except (KeyError, TypeError, ValueError) as error:
                 seen[what] = f"{type(error).__name__}: {error}"
 
-    simple_method("Looks", looks, contribute=lambda self, block: {"x": block.agent["x"]},
+    simple_method("Looks", looks, contribute=lambda self, block: {"x": block.agent["x"]}, centre=lambda self, mean, centre: None,
                   declare=lambda self, shape: affpcl.Memory(agent={"x": shape.d, "old": 2}, centre={"c": 1}, sum={"x": shape.d}))
     affpcl.run({"problem": {"kind": "gaussian", "agents": 3, "dim": 4}, "run": {"steps": 1, "replicates": 1},
                 "method": [{"kind": "looks"}]})

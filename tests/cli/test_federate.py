@@ -229,9 +229,21 @@ def test_another_job_does_not_resume(long_job):
     started(long_job, process)
     process.send_signal(signal.SIGINT)
     long_job.end(process)
-    long_job.write("job.toml", job_of(fit="repeats = 2"))
-    done = long_job.run("federate", "job.toml", "--out", "result", "--resume")
+    journal = (long_job.folder / "result" / "journal").read_bytes()
+    long_job.write("other.toml", job_of(fit="repeats = 2"))
+    done = long_job.run("federate", "other.toml", "--out", "result", "--resume")
     assert done.returncode == 2 and "the journal of another job" in done.stderr
+    # Rows that have changed since would be mixed with sums of the old ones.
+    rows = (long_job.folder / "north.csv").read_text()
+    (long_job.folder / "north.csv").write_text(rows[:rows.rstrip().rindex("\n") + 1])
+    done = long_job.run("federate", "job.toml", "--out", "result", "--resume")
+    assert done.returncode == 2 and "its data have changed" in done.stderr
+    assert (long_job.folder / "result" / "journal").read_bytes() == journal
+
+
+def test_notes_of_the_sites_fits_are_printed(federation):
+    printed = federation.succeed("federate", "job.toml").stdout
+    assert "  note: read as numbers:" in printed
 
 
 def test_force_replaces_only_results_of_a_federation(federation):

@@ -191,8 +191,11 @@ def test_affinity_runs_on_rank_0_with_a_note(files, mpi):
 
 # --- a rank that is killed -------------------------------------------------------------------------------------------
 
+LONG = ("--threads", 1, "--repeats", 50)  # learning takes a minute or more: it never ends before the signal
+
+
 def big_table():
-    """160,000 rows: reading takes a tenth of a second, learning takes seconds."""
+    """160,000 rows: reading takes a tenth of a second."""
     rng = random.Random(2)
     lines = []
     for _ in range(40):
@@ -213,7 +216,7 @@ def has_open(pid, name):
 @pytest.mark.parametrize("seconds_of_learning", [0, 1], ids=["while it reads", "while it learns"])
 def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_of_learning):
     shared_affpcl.write("big.csv", big_table())
-    job = mpi.start(3, "fit", "big.csv", *FIT_Y, "--threads", 1, "--quiet")
+    job = mpi.start(3, "fit", "big.csv", *FIT_Y, *LONG, "--quiet")
     assert wait_until(lambda: len(mpi.rank_pids(job)) == 3)
     ranks = mpi.rank_pids(job)
     assert wait_until(lambda: any(has_open(pid, "big.csv") for pid in ranks))
@@ -229,7 +232,7 @@ def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_o
 @pytest.mark.parametrize("to", ["mpirun", "ranks"])
 def test_a_first_signal_ends_a_fit_on_all_ranks(shared_affpcl, mpi, sent, to):
     shared_affpcl.write("big.csv", big_table())
-    job = mpi.start(2, "fit", "big.csv", *FIT_Y, "--threads", 1, "--quiet", "--out", "ended", "--force")
+    job = mpi.start(2, "fit", "big.csv", *FIT_Y, *LONG, "--quiet", "--out", "ended", "--force")
     assert wait_until(lambda: len(mpi.rank_pids(job)) == 2)
     ranks = mpi.rank_pids(job)
     assert wait_until(lambda: cpu_seconds(ranks[-1]) >= 1)
