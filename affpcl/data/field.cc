@@ -205,6 +205,8 @@ std::string no_number(std::string_view field, char decimal) {
 
 std::string complaint(const std::string& path, std::string_view place, std::string_view column,
                       std::string_view value, std::string_view what) {
+  if (value.empty())  // blank, or a word for it
+    return fmt::format("{}, {}, column '{}': the value {}", path, place, shown(column), what);
   return fmt::format("{}, {}, column '{}': '{}' {}", path, place, shown(column), shown(value),
                      what);
 }

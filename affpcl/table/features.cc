@@ -228,8 +228,9 @@ void note_blank(const Tables& tables, const Column& c, Problems& problems) {
     if (!is_blank(c, r)) continue;
     problems.add(tables.complaint(
         r, c.name, "",
-        fmt::format("is missing{}; `missing mean` fills blanks with the column's mean, "
-                    "indicator also adds a column that says so, drop leaves such rows out",
+        fmt::format("is missing (blank, or a word for it such as NA, none or -: `na`){}; `missing "
+                    "mean` fills blanks with the column's mean, indicator also adds a column that "
+                    "says so, drop leaves such rows out",
                     c.missing > 1 ? fmt::format(", with {} more", c.missing - 1) : "")));
     return;
   }

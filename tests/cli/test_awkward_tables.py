@@ -178,14 +178,14 @@ def test_all_problems_at_once(affpcl):
     lines = done.stderr.splitlines()
     assert lines[0] == "affpcl: 2 problems"
     assert "line 3, column 'u': 'one' is not a number" in lines[1]
-    assert "line 4, column 'v': '' is missing" in lines[2]
+    assert "line 4, column 'v': the value is missing" in lines[2]
 
 
 def test_a_slip_does_not_hide_a_blank_of_its_column(affpcl):
     affpcl.write("bad.csv", lines_with({3: "a,one,2,3", 4: "a,,2,3"}))
     said = affpcl.run("fit", "bad.csv", "--target", "y").stderr
     assert "line 3, column 'u': 'one' is not a number" in said
-    assert "line 4, column 'u': '' is missing" in said
+    assert "line 4, column 'u': the value is missing" in said
 
 
 def test_ragged_rows_are_listed(affpcl):
