@@ -140,15 +140,15 @@ void print_notes(const Json& sites) {
 void print_scores(const Json& result, std::size_t width) {
   const Json& all = result["score"];
   const auto measure = all.get<std::string>("measure");
-  fmt::print("  {:<{}}  agents  rows      chosen  independent      pooled  gained  even  lost  MB sent\n",
+  fmt::print("  {:<{}}  agents  rows      chosen  independent      pooled        gain  gained  even  lost  MB sent\n",
              "site", width);
   for (const Json& site : result["sites"].elements()) {
     const std::string name = site.get<std::string>("site");
     const Json& verdicts = site["verdicts"];
-    fmt::print("  {}{}  {:>6}  {:>4}  {:>10.4g}  {:>11.4g}  {:>10.4g}  {:>6}  {:>4}  {:>4}  {:>7.2f}\n", name,
+    fmt::print("  {}{}  {:>6}  {:>4}  {:>10.4g}  {:>11.4g}  {:>10.4g}  {:>10.3g}  {:>6}  {:>4}  {:>4}  {:>7.2f}\n", name,
                std::string(width - places(name), ' '), site.get<std::int64_t>("agents"),
                site.get<std::int64_t>("rows"), site.get<double>("given"), site.get<double>("alone"),
-               site.get<double>("pooled"), verdicts.get<std::int64_t>("gained"),
+               site.get<double>("pooled"), site.get<double>("alone") - site.get<double>("given"), verdicts.get<std::int64_t>("gained"),
                verdicts.get<std::int64_t>("even"), verdicts.get<std::int64_t>("lost"),
                site.get<double>("bytes_sent") / 1e6);
   }

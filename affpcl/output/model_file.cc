@@ -427,8 +427,12 @@ std::string model_json(const Model& model) {
 
 Model read_model(const std::string& given) {
   std::error_code error;
-  const std::string path =
-      fs::is_directory(given, error) ? (fs::path(given) / "model.json").string() : given;
+  std::string path = given;
+  if (fs::is_directory(given, error)) {  // a federation's centre has no model.json
+    path = (fs::path(given) / "model.json").string();
+    const std::string centre = (fs::path(given) / "centre.json").string();
+    if (!fs::exists(path, error) && fs::exists(centre, error)) path = centre;
+  }
   return parse_model(content_of(path), path);
 }
 

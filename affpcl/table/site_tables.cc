@@ -100,6 +100,18 @@ void agree_on_columns(Tables& tables, const Encoding& encoding, Processes& proce
   tables.columns = std::move(ordered);
 }
 
+// yes and no at one site, 1 and 0 at another: four classes that are two.
+void refuse_unlike_classes(const Column& c, std::size_t own, const FrameOptions& o,
+                           const Tables& tables, Processes& processes) {
+  constexpr std::size_t kTwo = 2;
+  if (c.levels.size() <= kTwo || o.family == "multinomial") return;
+  if (sum(processes, own > kTwo ? 1 : 0) > 0) return;
+  throw BadInput(fmt::format(
+      "{}: over all sites the target '{}' has {} classes ('{}'), and at no site more than two; write "
+      "them alike at all sites, or state `family multinomial`",
+      tables.parts[0].path, c.name, c.levels.size(), join(c.levels, "', '")));
+}
+
 }  // namespace
 
 Tables read_site(const std::vector<std::string>& files, const std::vector<std::string>& header,
@@ -130,8 +142,10 @@ Tables read_site(const std::vector<std::string>& files, const std::vector<std::s
       note_slip(tables, column, o.levels, processes, problems);
     problems.refuse(processes);
     processes.set_purpose("names of levels");
+    const std::size_t own = column.levels.size();
     if (target || !dates_everywhere(column, processes))
       agree_on_levels(column, !target, o, tables, processes);
+    if (target) refuse_unlike_classes(column, own, o, tables, processes);
   }
   processes.set_purpose("numbers of missing values");
   std::vector<double> missing;

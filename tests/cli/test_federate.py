@@ -241,6 +241,21 @@ def test_another_job_does_not_resume(long_job):
     assert (long_job.folder / "result" / "journal").read_bytes() == journal
 
 
+def test_classes_written_otherwise_at_a_site_are_refused(affpcl):
+    """yes and no at three sites, 1 and 0 at the fourth: a model of four classes would look whole."""
+    for site in SITES:
+        write_csv(affpcl.folder / f"{site}.csv", rows_of("yes/no", site))
+    rows = (affpcl.folder / "west.csv").read_text()
+    (affpcl.folder / "west.csv").write_text(rows.replace(",yes", ",1").replace(",no", ",0"))
+    affpcl.write("job.toml", job_of())
+    affpcl.refuse("federate", "job.toml", says=["the target 'y' has 4 classes", "at no site more than two"])
+
+
+def test_a_folder_with_a_centre_alone_is_a_model(federation):
+    federation.succeed("federate", "job.toml", "--out", "result", "--quiet")
+    assert "centre alone" in federation.succeed("inspect", "result/centre").stdout
+
+
 def test_notes_of_the_sites_fits_are_printed(federation):
     printed = federation.succeed("federate", "job.toml").stdout
     assert "  note: read as numbers:" in printed
