@@ -1,4 +1,4 @@
-// Specs, finite systems, models, saved tasks, checkpoints, and what sites and the centre of a
+// Specs, models, saved tasks, checkpoints, and what sites and the centre of a
 // federation send and keep.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -13,7 +13,6 @@
 #include "affpcl/federation/journal.h"
 #include "affpcl/federation/message.h"
 #include "affpcl/output/model_file.h"
-#include "affpcl/problem/tabular.h"
 #include "affpcl/study/spec.h"
 #include "affpcl/study/study.h"
 #include "affpcl/study/task.h"
@@ -24,11 +23,6 @@ namespace {
 
 void read_spec(std::string_view bytes) {
   refusable([&] { read_study(std::string(bytes), "spec.toml", {}); });
-}
-
-void read_system(std::string_view bytes) {
-  const std::string path = scratch_file("system.json", bytes);
-  refusable([&] { read_finite_system(path); });
 }
 
 // A model that was read can be written and read again.
@@ -107,9 +101,8 @@ void read_journal_file(std::string_view bytes) {
 
 std::span<const Target> study_targets() {
   static constexpr Target kAll[] = {
-      {"spec", read_spec},   {"system", read_system},   {"model", read_model_file},
-      {"tasks", read_tasks}, {"message", read_message}, {"journal", read_journal_file},
-      {"checkpoint", read_checkpoint},
+      {"spec", read_spec},       {"model", read_model_file},     {"tasks", read_tasks},
+      {"message", read_message}, {"journal", read_journal_file}, {"checkpoint", read_checkpoint},
   };
   return kAll;
 }

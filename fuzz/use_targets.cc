@@ -1,5 +1,5 @@
 // What is done with files once they are read: result folders, jobs of a federation, predictions, fits,
-// and problems on rows, each as small as it can be.
+// and problems on rows and on finite systems, each as small as it can be.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -132,6 +132,12 @@ void run_rows(std::string_view bytes) {
       "[[method]]\nkind = 'independent'\n");
 }
 
+void run_system(std::string_view bytes) {
+  run("[problem]\nkind = 'tabular'\nfile = '" + scratch_file("system.json", bytes) +
+      "'\n[run]\nsteps = 4\nreplicates = 1\n[[method]]\nkind = 'affpcl'\n"
+      "[[method]]\nkind = 'affpcl'\nname = 'counted'\nratio = 'counts'\n");
+}
+
 void run_schedule(std::string_view bytes) {
   run("[problem]\nkind = 'gaussian'\nagents = 3\ndim = 1\n[run]\nsteps = 4\nreplicates = 1\nschedule = '" +
       scratch_file("schedule.csv", bytes) + "'\n[[method]]\nkind = 'affpcl'\n");
@@ -143,7 +149,7 @@ std::span<const Target> use_targets() {
   static constexpr Target kAll[] = {
       {"folder", read_folder},       {"job", read_job_file}, {"predict", predict_by_model},
       {"centre", join_centre},       {"fit", fit_rows},      {"log", fit_log},
-      {"rows", run_rows},            {"schedule", run_schedule},
+      {"rows", run_rows},            {"schedule", run_schedule}, {"system", run_system},
   };
   return kAll;
 }
