@@ -38,6 +38,9 @@ kind = "independent"
 """
 SYSTEM = {"A": [[[1.0, 0.2], [0.0, 1.5]], [[2.0, 0.0], [0.1, 1.0]]], "b": [[[1.0, 0.0], [0.5, 1.0]], [[0.0, 1.0], [1.0, 1.0]]],
           "mu": [[0.5, 0.5], [0.25, 0.75]]}
+WHOLE_SYSTEM = {"A": SYSTEM["A"], "mu": SYSTEM["mu"], "Phi": [[[1.0], [0.5]], [[0.0], [1.0]]], "theta": [[1.0], [0.5]],
+                "psi": [[1.0, 0.0], [1.0, 1.0]], "x0": [[0.0, 0.0], [1.0, 0.0]], "xc0": [0.5, 0.5], "thetac0": [0.1],
+                "states": [[0, 1, 0, 1], [1, 1, 0, 0]]}
 CHECKPOINT = '''[problem]
 kind = 'gaussian'
 agents = 3
@@ -167,7 +170,7 @@ def from_program(program):
         saved = saves("saved")[-1]
         return {
             "spec": [SPEC.encode()],
-            "system": [json.dumps(SYSTEM).encode()],
+            "system": [json.dumps(s).encode() for s in (SYSTEM, WHOLE_SYSTEM)],
             "model": models,
             "predict": models,
             "centre": [(folder / d / "centre.json").read_bytes() for d in ("numbers", "counts", "classes")],

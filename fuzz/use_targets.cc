@@ -133,9 +133,10 @@ void run_rows(std::string_view bytes) {
 }
 
 void run_system(std::string_view bytes) {
-  run("[problem]\nkind = 'tabular'\nfile = '" + scratch_file("system.json", bytes) +
-      "'\n[run]\nsteps = 4\nreplicates = 1\n[[method]]\nkind = 'affpcl'\n"
-      "[[method]]\nkind = 'affpcl'\nname = 'counted'\nratio = 'counts'\n");
+  const std::string file = scratch_file("system.json", bytes);
+  for (const char* method : {"'independent'", "'affpcl'", "'affpcl'\nratio = 'counts'\nobjective = 'tabular'"})
+    run("[problem]\nkind = 'tabular'\nfile = '" + file +
+        "'\n[run]\nsteps = 4\nreplicates = 1\n[[method]]\nkind = " + method + "\n");
 }
 
 void run_schedule(std::string_view bytes) {
