@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -157,9 +158,11 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                    : "",
                exact ? fmt::format("random-effects covariance {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
+    double least = std::numeric_limits<double>::infinity();
+    for (const CovarianceTried& t : channel.tried) least = std::min(least, t.bic);
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
-      fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
-                 channel.tried[t].bic);
+      fmt::print("{}{} {:.1f}", t == 0 ? " (BIC above the smallest: " : ", ", channel.tried[t].name,
+                 channel.tried[t].bic - least);
     fmt::print("{}\n", channel.tried.empty() ? "" : ")");
     if (channel.parameters > 0)
       fmt::print("  with one noise variance and no outlying agents: {}\n",
