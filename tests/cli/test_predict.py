@@ -90,6 +90,7 @@ def test_inspect(fitted):
     printed = fitted.succeed("inspect", "m").stdout
     assert "spread" in printed
     assert "kind=z" in printed
+    assert "(BIC above the smallest: " in printed
 
 
 def test_inspect_json(fitted):
