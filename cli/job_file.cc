@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -76,7 +77,7 @@ class Reader {
     out.timeout = number(job, "timeout", out.timeout, 1, kLongest);
     take_sites(root, job, out);
     out.min_sites = static_cast<std::size_t>(
-        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size())));
+        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size()), true));
     take_kit(job, out);
     const toml::table& fit = section(root, "fit");
     only("fit", fit, {fit_keys_.begin(), fit_keys_.end()});
@@ -134,12 +135,15 @@ class Reader {
   }
 
   double number(const toml::table& table, std::string_view key, double otherwise, double lo,
-                double hi) const {
+                double hi, bool whole = false) const {
     const toml::node* node = table.get(key);
     if (node == nullptr) return otherwise;
     const auto value = node->value<double>();
-    if (!node->is_number() || !value || *value < lo || *value > hi)
-      fail(fmt::format("job.{} must be a number from {:.0f} to {:.0f}", key, lo, hi), node);
+    if (!node->is_number() || !value || !(*value >= lo && *value <= hi) ||
+        (whole && *value != std::floor(*value)))
+      fail(fmt::format("job.{} must be a {}number from {:.0f} to {:.0f}", key, whole ? "whole " : "",
+                       lo, hi),
+           node);
     return *value;
   }
 

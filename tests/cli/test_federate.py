@@ -107,6 +107,9 @@ def test_a_site_has_options_of_its_own(federation):
 @pytest.mark.parametrize("text, says", [
     (job_of().replace("[fit]", "[fitt]"), ["job.toml line", "fitt is not a known key", "did you mean 'fit'"]),
     (job_of(fit="repeets = 1"), ["fit.repeets is not a known key", "did you mean 'repeats'"]),
+    (job_of().replace("[job]", "[job]\nmin_sites = nan"), ["job.min_sites must be a whole number from 3 to 4"]),
+    (job_of().replace("[job]", "[job]\nmin_sites = 3.5"), ["job.min_sites must be a whole number from 3 to 4"]),
+    (job_of().replace("[job]", "[job]\ntimeout = nan"), ["job.timeout must be a number from 1 to 86400"]),
     (job_of(fit="repeats = 5000"), ["job.toml [fit]", "--repeats"]),
     (job_of(fit='family = "gausian"'), ["gausian"]),
     (job_of(fit='out = "x"'), ["fit.out is not a known key"]),
