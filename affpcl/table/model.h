@@ -104,6 +104,9 @@ struct ChannelModel {          // what all agents share
   // of the form with the smallest BIC, and how many numbers were estimated.
   double log_likelihood = 0;
   std::size_t parameters = 0;
+  // Coefficients of the centre that the rows leave open (mixed/undetermined.h): their standard errors
+  // say nothing but the prior.
+  std::vector<std::size_t> undetermined = {};
   bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
   // Of a linear model with one factor.
   std::vector<CentreForm> forms = {};
