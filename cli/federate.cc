@@ -127,7 +127,7 @@ void print_notes(const Json& sites) {
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const Json& site : sites.elements())
     for (const Json& note : site["notes"].elements()) {
-      const std::string text = note.string();
+      const std::string& text = note.string();
       auto at = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
       if (at == notes.end()) at = notes.insert(at, {text, {}});
       at->second.push_back(site.get<std::string>("site"));
