@@ -54,6 +54,7 @@ if(NOT instrument)
     $<$<BOOL:${AFFPCL_MODULE}>:${PROJECT_BINARY_DIR}/python>)
 endif()
 affpcl_script_test(hardened_self_test ${affpcl_python} tests/hardened.py --self-test)
+affpcl_script_test(kernels_unrolled ${affpcl_python} tests/kernels_unrolled.py ${PROJECT_BINARY_DIR})
 affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)

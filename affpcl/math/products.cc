@@ -131,7 +131,7 @@ HWY_INLINE void PanelTile(double alpha, Strided A, const double* panel, std::siz
     panel += P * N;
     A.p += A.column;
   }
-  HWY_ALIGN double row[P * kLaneStep];
+  HWY_ALIGN double row[P * kLaneStep] = {};
   for (int r = 0; r < R; ++r) {
     double* const to = C + static_cast<std::size_t>(r) * n;
     for (int v = 0; v < P; ++v) hn::Store(sum[r][v], d, row + static_cast<std::size_t>(v) * N);
@@ -209,7 +209,7 @@ HWY_INLINE void RowTile(double alpha, const double* A, const double* x, std::siz
     for (int v = 0; v < P; ++v)
       sum[v] = hn::MulAdd(xi, hn::LoadU(d, A + i * n + static_cast<std::size_t>(v) * N), sum[v]);
   }
-  HWY_ALIGN double row[P * kLaneStep];
+  HWY_ALIGN double row[P * kLaneStep] = {};
   for (int v = 0; v < P; ++v) hn::Store(sum[v], d, row + static_cast<std::size_t>(v) * N);
   for (std::size_t j = 0; j < P * N; ++j) Put(alpha, add, row[j], y[j]);
 }
@@ -225,7 +225,7 @@ void TimesRow(double alpha, const double* A, const double* x, std::size_t m, std
   V sum = hn::Zero(d);
   for (std::size_t i = 0; i < m; ++i)
     sum = hn::MulAdd(hn::Set(d, x[i]), LoadFirst(A + i * n + j, n - j), sum);
-  HWY_ALIGN double row[kLaneStep];
+  HWY_ALIGN double row[kLaneStep] = {};
   hn::Store(sum, d, row);
   for (std::size_t l = 0; j + l < n; ++l) Put(alpha, add, row[l], y[j + l]);
 }
