@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -64,6 +65,43 @@ TEST(Dense, ProductsOfAllShapesAreThoseByHandWithEveryInstructionSet) {
         }
   }
   use_instruction_set(before);
+}
+
+TEST(Dense, EigenvectorsRebuildTheirMatrixAndAreOrthogonalAtAllSizes) {
+  const std::string before = instruction_set();
+  for (const std::string& set : available_instruction_sets()) {
+    use_instruction_set(set);
+    for (const std::size_t n : {1, 2, 3, 8, 17, 64}) {
+      for (const std::size_t rank : {n, n / 2, std::size_t{0}}) {
+        SCOPED_TRACE(testing::Message() << set << ": " << n << " of rank " << rank);
+        Matrix A(n, n);
+        add_gram(1, rank > 0 ? numbered(n, rank) : Matrix(n, 1), A);
+        const double size = std::max(trace(A), 1.0);
+        const SymmetricEigen eigen = symmetric_eigen(A);
+        EXPECT_TRUE(std::is_sorted(eigen.values.begin(), eigen.values.end()));
+        Matrix scaled = eigen.vectors;
+        for (std::size_t k = 0; k < n; ++k)
+          for (double& v : scaled.row(k)) v *= eigen.values[k];
+        expect_near(multiply(transposed(eigen.vectors), scaled).all(), A.all(), 1e-13 * size);
+        expect_near(multiply(eigen.vectors, transposed(eigen.vectors)).all(),
+                    Matrix::identity(n).all(), 1e-13);
+        expect_near(symmetric_eigenvalues(A), eigen.values, 1e-13 * size);
+        EXPECT_NEAR(sum(eigen.values), trace(A), 1e-13 * size);
+      }
+    }
+  }
+  use_instruction_set(before);
+}
+
+TEST(Dense, EigenvaluesOfDiagonalAndOfUnevenMatricesAreExact) {
+  const SymmetricEigen eigen = symmetric_eigen(matrix(3, 3, {1e-100, 0, 0, 0, 3e150, 0, 0, 0, -2}));
+  EXPECT_EQ(eigen.values, (Vector{-2, 1e-100, 3e150}));
+  const Vector equal = symmetric_eigenvalues(matrix(2, 2, {1e-300, 0, 0, 1e-300}));
+  EXPECT_EQ(equal, (Vector{1e-300, 1e-300}));
+  const Vector pair = symmetric_eigenvalues(matrix(2, 2, {0, 1, 1, 0}));
+  expect_near(pair, Vector{-1, 1});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(sum(symmetric_eigenvalues(matrix(2, 2, {nan, nan, nan, nan})))));
 }
 
 TEST(Dense, GramsAndColumnsOfAllShapesAreThoseByHandWithEveryInstructionSet) {

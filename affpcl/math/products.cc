@@ -230,6 +230,39 @@ void TimesRow(double alpha, const double* A, const double* x, std::size_t m, std
   for (std::size_t l = 0; j + l < n; ++l) Put(alpha, add, row[l], y[j + l]);
 }
 
+// --- rotations: the row that two of them share stays in registers
+
+template <int P>
+HWY_INLINE void RotateColumns(const double* c, const double* s, std::size_t first,
+                              std::size_t last, std::size_t stride, double* V_) {
+  const D d;
+  const std::size_t N = Width();
+  double* row = V_ + last * stride;
+  V shared[P];
+  for (int v = 0; v < P; ++v) shared[v] = hn::LoadU(d, row + static_cast<std::size_t>(v) * N);
+  for (std::size_t i = last; i-- > first;) {
+    const V cosine = hn::Set(d, c[i]), sine = hn::Set(d, s[i]);
+    double* const above = row - stride;
+    for (int v = 0; v < P; ++v) {
+      const std::size_t at = static_cast<std::size_t>(v) * N;
+      const V upper = hn::LoadU(d, above + at);
+      hn::StoreU(hn::MulAdd(sine, upper, hn::Mul(cosine, shared[v])), d, row + at);
+      shared[v] = hn::NegMulAdd(sine, shared[v], hn::Mul(cosine, upper));
+    }
+    row = above;
+  }
+  for (int v = 0; v < P; ++v) hn::StoreU(shared[v], d, row + static_cast<std::size_t>(v) * N);
+}
+
+void RotateRows(const double* c, const double* s, std::size_t first, std::size_t last,
+                std::size_t stride, double* V_) {
+  const std::size_t N = Width();
+  std::size_t j = 0;
+  for (; j + 4 * N <= stride; j += 4 * N) RotateColumns<4>(c, s, first, last, stride, V_ + j);
+  for (; j + 2 * N <= stride; j += 2 * N) RotateColumns<2>(c, s, first, last, stride, V_ + j);
+  for (; j < stride; j += N) RotateColumns<1>(c, s, first, last, stride, V_ + j);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace affpcl
 HWY_AFTER_NAMESPACE();
@@ -242,6 +275,7 @@ HWY_EXPORT(ByPanels);
 HWY_EXPORT(Gram);
 HWY_EXPORT(TimesColumn);
 HWY_EXPORT(TimesRow);
+HWY_EXPORT(RotateRows);
 
 void product(double alpha, Strided A, Strided B, std::size_t m, std::size_t n, std::size_t k,
              bool add, double* C) {
@@ -265,6 +299,11 @@ void times_column(const double* A, const double* x, std::size_t m, std::size_t n
 void times_row(double alpha, const double* A, const double* x, std::size_t m, std::size_t n,
                bool add, double* y) {
   HWY_DYNAMIC_DISPATCH(TimesRow)(alpha, A, x, m, n, add, y);
+}
+
+void rotate_rows(const double* c, const double* s, std::size_t first, std::size_t last,
+                 std::size_t stride, double* V) {
+  HWY_DYNAMIC_DISPATCH(RotateRows)(c, s, first, last, stride, V);
 }
 
 }  // namespace affpcl::kernels

@@ -1,4 +1,4 @@
-// Products of dense matrices, compiled once per instruction set as kernels.h is. Bits depend on the
+// Products of dense matrices and rotations of their rows, compiled once per instruction set as kernels.h is. Bits depend on the
 // instruction set and on sizes, never on threads or ranks. dense.h calls them; nothing else does.
 #pragma once
 
@@ -26,5 +26,11 @@ void times_column(const double* A, const double* x, std::size_t m, std::size_t n
 // y[n] = alpha A'x for A[m][n] where `add` is false, else y += alpha A'x.
 void times_row(double alpha, const double* A, const double* x, std::size_t m, std::size_t n,
                bool add, double* y);
+
+// Rotates neighbouring rows of V, whose rows are `stride` numbers apart, a multiple of kLaneStep: of
+// rows i and i + 1, from i = last - 1 down to i = first,
+//   v_i <- c[i] v_i - s[i] v_(i+1),  v_(i+1) <- s[i] v_i + c[i] v_(i+1).
+void rotate_rows(const double* c, const double* s, std::size_t first, std::size_t last,
+                 std::size_t stride, double* V);
 
 }  // namespace affpcl::kernels
