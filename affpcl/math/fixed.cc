@@ -9,7 +9,7 @@ Fixed to_fixed(double v) {
   const double size = std::abs(v);
   Fixed f{.low = 0, .high = static_cast<std::uint64_t>(size)};
   double units = (size - static_cast<double>(f.high)) / kFixedUnit;  // exact: a whole power of 2
-  if (units < 0x1p52) units = std::nearbyint(units);
+  if (units < 0x1p52) units = (units + 0x1p52) - 0x1p52;  // to the nearest whole number
   f.low = static_cast<std::uint64_t>(units);
   return v < 0 ? -f : f;
 }
