@@ -123,17 +123,6 @@ void add_family(Verb& verb, FitVerb& o) {
   add_param(verb, "crossed", &frame.crossed, "COLUMN");
 }
 
-void add_site(Verb& verb, SiteOfJob& site) {
-  verb.option("--site", &site.name, "NAME",
-              "take part in a federation as this site, with messages on standard input and output; "
-              "`affpcl federate` starts it so");
-  verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
-  verb.flag("--may-leave", &site.may_leave,
-            "--site: the others may go on without this site, and then learn the sums of its rows");
-  verb.flag("--unmasked", &site.unmasked,
-            "--site: answer also where sums are not masked, so that the centre can read each site's part");
-}
-
 void add_output(Verb& verb, FitVerb& o) {
   verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
   verb.flag("--force", &o.force, "replace the folder if it exists");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "affpcl/federation/site.h"
+#include "cli/options.h"
 
 namespace affpcl::cli {
 
@@ -14,6 +15,9 @@ struct SiteOfJob {
   std::string name, job;
   bool may_leave = false, unmasked = false;
 };
+
+// --site, --job, --may-leave and --unmasked of the verbs that a site runs.
+void add_site(Verb& verb, SiteOfJob& site);
 
 // Runs work(site), again where another set of sites begins, says that it is done, and runs done(site).
 // work returns what all sites have in common. What it throws ends the job for all sites.

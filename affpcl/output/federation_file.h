@@ -1,4 +1,4 @@
-// What a federated fit writes: the model that all sites have in common, and a site's ledger.
+// What a federation writes: what all sites have in common, and a site's ledger.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "affpcl/federation/centre.h"
 #include "affpcl/federation/site.h"
+#include "affpcl/study/site_study.h"
 #include "affpcl/table/model.h"
 
 namespace affpcl {
@@ -14,6 +15,9 @@ namespace affpcl {
 // sites, each of which may have its own, it lacks the name of the agents' column too. Predictions are
 // those for an agent never seen, and agents may join it later (FitOptions::centre).
 std::string centre_json(const Model& model, bool of_sites);
+
+// Of a study: the curves of the mean over all agents, and the centres of the methods.
+std::string centre_json(const SiteStudy& study);
 
 // ledger.json: what this site has sent, and what it says of its rows.
 std::string ledger_json(const SiteProcesses& site);
