@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "affpcl/base/error.h"
@@ -9,6 +10,7 @@
 #include "affpcl/output/results.h"
 #include "affpcl/output/study_headline.h"
 #include "affpcl/study/study.h"
+#include "cli/job_file.h"
 #include "cli/processes.h"
 #include "cli/site.h"
 #include "cli/terminal.h"
@@ -46,9 +48,15 @@ int run_at_site(const Options& o, const std::string& command_line) {
   if (o.report) refuse_report_without(o.out);
   ResultFolder folder(o.out, o.force);
   const InputScope inputs(&interruption());
+  std::vector<std::string> files;
+  for (const char* key : {"file", "with", "weights"})
+    files.push_back(study.settings[0].spec.problem.text(key));
+  SiteOfJob site_of_job = o.site;
+  site_of_job.sent = kept_beside(o.out, o.site, "sent");
+  site_of_job.rows = hash_of_files(o.site.job, files);
   SiteStudy done;
   at_site(
-      o.site,
+      site_of_job,
       [&](SiteProcesses& site) {
         done = run_study_at_site(study, {.threads = o.threads,
                                          .stop = &interruption(),
@@ -63,6 +71,7 @@ int run_at_site(const Options& o, const std::string& command_line) {
         write_results(folder, study, done.result, command_line);
         if (o.report) write_report(o.out);
       });
+  std::filesystem::remove(site_of_job.sent);  // the ledger has it
   return kOk;
 }
 

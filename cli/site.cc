@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
@@ -79,11 +80,17 @@ void add_site(Verb& verb, SiteOfJob& site) {
             "--site: answer also where sums are not masked, so that the centre can read each site's part");
 }
 
+std::string kept_beside(const std::string& out, const SiteOfJob& site, std::string_view what) {
+  return (std::filesystem::absolute(out).parent_path() / fmt::format("{}.{}.{}", site.name, site.job, what)).string();
+}
+
 void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&)>& work,
              const std::function<void(const SiteProcesses&)>& done) {
   Pipes pipes;
   SiteProcesses site(
-      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked}, pipes);
+      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked, .sent = of.sent,
+       .rows = of.rows},
+      pipes);
   for (;;) {
     try {
       site.finish(work(site));

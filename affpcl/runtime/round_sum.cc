@@ -1,32 +1,25 @@
 #include "affpcl/runtime/round_sum.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 namespace affpcl {
 
-void RoundSum::Part::add(std::size_t at, double number, std::size_t lost) const {
-  if (std::abs(number) < kLargestFixed)
-    sum_[at] += to_fixed(number);
-  else
-    sum_[lost] += to_fixed(1);
-}
-
 void RoundSum::Part::add_message(std::span<const double> one) const {
   if (fixed()) {
-    for (std::size_t k = 0; k < one.size(); ++k) add(k, one[k], message_ + errors_);
+    if (const std::size_t lost = add_fixed(one, sum_); lost > 0)
+      sum_[message_ + errors_] += to_fixed(static_cast<double>(lost));
   } else {
     for (std::size_t k = 0; k < one.size(); ++k) leaf_[k] += one[k];
   }
 }
 
 void RoundSum::Part::add_error(std::size_t number, double error) const {
-  if (fixed())
-    add(message_ + number, error, message_ + errors_ + 1);
-  else
+  if (!fixed())
     errors()[number] += error;
+  else if (add_fixed({&error, 1}, sum_ + message_ + number) > 0)
+    sum_[message_ + errors_ + 1] += to_fixed(1);
 }
 
 RoundSum::RoundSum(std::string purpose, std::size_t message, std::size_t errors, int workers,

@@ -32,8 +32,6 @@ class RoundSum {
     void add_error(std::size_t number, double error) const;
 
    private:
-    void add(std::size_t at, double number, std::size_t lost) const;
-
     double* leaf_;
     Fixed* sum_;
     std::size_t message_, errors_;
