@@ -145,14 +145,16 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
 
   // The scale against which divergence is judged: the mean of |x*|^2, or 1 if all are 0.
   if (const Truth* truth = problem_.truth()) {
-    double sum = 0;
     const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
-    for (std::int64_t b = 0; b < blocks_of(shape_.agents); ++b) {
-      team_.scratch(0).clear();
-      const Out e = team_.scratch(0).rows(1);
-      squared_distance({zero.data(), shape_.d, 1}, truth->x.block(b)[{0, shape_.d}], e);
-      sum += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
-    }
+    TeamSum squares(1, workers);
+    const double sum = *squares(team_, leaves_, [&](std::int64_t leaf, int worker, double* number) {
+      blocks(leaf, [&](std::int64_t b) {
+        team_.scratch(worker).clear();
+        const Out e = team_.scratch(worker).rows(1);
+        squared_distance({zero.data(), shape_.d, 1}, truth->x.block(b)[{0, shape_.d}], e);
+        *number += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
+      });
+    });
     scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
   }
 }
@@ -501,6 +503,8 @@ template <class F>
 std::vector<double> Run::by_agent(int rows, F write) {
   std::vector<double> mine, all;
   if (rows == 0) return all;
+  const auto per_block = static_cast<std::size_t>(rows) * kLanes;
+  mine.reserve(static_cast<std::size_t>(last_block_ - first_block_) * per_block);
   for (std::int64_t b = first_block_; b < last_block_; ++b) {
     team_.scratch(0).clear();
     const Out out = team_.scratch(0).rows(rows);
@@ -509,6 +513,8 @@ std::vector<double> Run::by_agent(int rows, F write) {
       for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);
   }
   if (team_.processes().count() == 1) return mine;
+  if (team_.processes().first())
+    all.reserve(static_cast<std::size_t>(blocks_of(shape_.agents)) * per_block);
   gather(team_.processes(), mine, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
   });
@@ -558,6 +564,7 @@ const std::vector<Record>& Run::finish() {
         by_agent(static_cast<int>(tallies),
                  [&](std::int64_t b, Out rows) { m.plan.method->report(m.agents.block(b), rows); });
     r.tallies.assign(tallies, {});
+    for (std::vector<double>& tally : r.tallies) tally.reserve(told.size() / tallies);
     for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
     records_.push_back(std::move(r));
   }
