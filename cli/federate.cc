@@ -52,11 +52,20 @@ class ShownOnly {
 
 std::string journal_of(const std::string& folder) { return (fs::path(folder) / "journal").string(); }
 
+// What sites keep beside their folders for the next attempt: NAME.JOB.sent, NAME.JOB.release.
+std::vector<fs::path> kept_by_sites(const fs::path& folder, std::string_view what) {
+  std::vector<fs::path> found;
+  if (fs::is_directory(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == what) found.push_back(entry.path());
+  return found;
+}
+
 // In production the journal is at the server.
 void refuse_folder(const Options& o, bool production) {
   const fs::path folder = o.out;
   const bool there = fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
-  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log");
+  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log") || !kept_by_sites(folder, ".release").empty();
   const bool interrupted = fs::exists(journal_of(o.out)) || (production && logged && !done);
   if (o.resume && !interrupted)
     throw BadInput(fmt::format("--resume: there is no interrupted job in {}", o.out));
@@ -95,10 +104,11 @@ constexpr const char* kModels[] = {"given", "alone", "pooled"};  // as summary.j
 
 // What every site found out; its models stay in its folder.
 Json summary(const JobFile& job, const Federated& done, const std::string& out) {
-  Json sites = Json::array(), all = nullptr;
+  Json sites = Json::array(), all = nullptr, privacy = nullptr;
   for (const std::string& name : done.sites) {
     const Json own = read_json(fs::path(out) / name / "summary.json");
     const Json::Array& agents = own["agents"].elements();
+    if (own.contains("privacy")) privacy = own["privacy"];
     std::int64_t rows = 0;
     for (const Json& agent : agents) rows += agent.get<std::int64_t>("rows");
     Json site{{"site", name},
@@ -118,6 +128,7 @@ Json summary(const JobFile& job, const Federated& done, const std::string& out) 
               {"secure", job.secure},
               {"rounds", done.rounds},
               {"seconds", done.seconds},
+              {"privacy", std::move(privacy)},
               {"score", std::move(all)},
               {"sites", std::move(sites)}};
 }
@@ -127,7 +138,7 @@ void print_notes(const Json& sites) {
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const Json& site : sites.elements())
     for (const Json& note : site["notes"].elements()) {
-      const std::string text = note.string();
+      const std::string& text = note.string();
       auto at = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
       if (at == notes.end()) at = notes.insert(at, {text, {}});
       at->second.push_back(site.get<std::string>("site"));
@@ -217,6 +228,7 @@ int federate(Options o) {
     line.reset();
     if (!o.resume) {
       fs::remove(options.journal);
+      for (const fs::path& sent : kept_by_sites(out, ".sent")) fs::remove(sent);
       if (fs::is_empty(out)) fs::remove(out);
     }
     throw;

@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,7 +17,9 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
+#include "affpcl/base/join.h"
 #include "affpcl/study/toml_text.h"
+#include "affpcl/table/privacy.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -25,7 +28,7 @@ namespace fs = std::filesystem;
 
 using Names = std::vector<std::string_view>;
 
-const Names kSections = {"job", "fit", "site"};
+const Names kSections = {"job", "fit", "privacy", "site"};
 const Names kJobKeys = {"task",    "engine",      "name",   "sites", "min_sites",
                         "secure", "startup_kit", "timeout", "user"};
 // Keys that concern how a site reads its own rows; `data` and `may_leave` are its own alone.
@@ -34,7 +37,8 @@ const Names kSiteKeys = {"data", "may_leave", "with", "agent", "exclude",  "sep"
 // Options of `fit` that the federation sets, or that belong to one site.
 const std::set<std::string_view> kNotInFit = {
     "data", "with", "site", "job", "may_leave", "unmasked", "out",  "force", "report",
-    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre"};
+    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre",
+    "privacy", "bounds"};  // these have a section of their own
 constexpr double kLongest = 86'400;  // seconds
 
 class Reader {
@@ -76,12 +80,13 @@ class Reader {
     out.timeout = number(job, "timeout", out.timeout, 1, kLongest);
     take_sites(root, job, out);
     out.min_sites = static_cast<std::size_t>(
-        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size())));
+        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size()), true));
     take_kit(job, out);
     const toml::table& fit = section(root, "fit");
     only("fit", fit, {fit_keys_.begin(), fit_keys_.end()});
     for (const auto& [key, node] : fit) add("fit", std::string(key.str()), node, out.options, out.words);
     check_words("[fit]", out.words);
+    take_privacy(root, out);
     return out;
   }
 
@@ -134,12 +139,15 @@ class Reader {
   }
 
   double number(const toml::table& table, std::string_view key, double otherwise, double lo,
-                double hi) const {
+                double hi, bool whole = false) const {
     const toml::node* node = table.get(key);
     if (node == nullptr) return otherwise;
     const auto value = node->value<double>();
-    if (!node->is_number() || !value || *value < lo || *value > hi)
-      fail(fmt::format("job.{} must be a number from {:.0f} to {:.0f}", key, lo, hi), node);
+    if (!node->is_number() || !value || !(*value >= lo && *value <= hi) ||
+        (whole && *value != std::floor(*value)))
+      fail(fmt::format("job.{} must be a {}number from {:.0f} to {:.0f}", key, whole ? "whole " : "",
+                       lo, hi),
+           node);
     return *value;
   }
 
@@ -237,6 +245,38 @@ class Reader {
     check_words(fmt::format("[site.{}]", site.name), site.words);
   }
 
+  // [privacy] epsilon, delta and bounds, as the options of `fit` have them.
+  void take_privacy(const toml::table& root, JobFile& out) const {
+    if (root.get("privacy") == nullptr) return;
+    const toml::table& privacy = section(root, "privacy");
+    only("privacy", privacy, {"epsilon", "delta", "bounds"});
+    std::string terms, bounds;
+    for (const char* key : {"epsilon", "delta"}) {
+      const toml::node* node = privacy.get(key);
+      if (node == nullptr || !node->is_number()) fail(fmt::format("privacy.{} must be a number", key), node);
+      terms += fmt::format("{}{}={}", terms.empty() ? "" : ",", key, *node->value<double>());
+    }
+    const toml::node* listed = privacy.get("bounds");
+    if (listed == nullptr || !listed->is_table())
+      fail("privacy.bounds must be a section [privacy.bounds] with every column: y = [0, 100], kind = [\"a\", \"b\"]", listed);
+    for (const auto& [key, node] : *listed->as_table()) {
+      const std::string column(key.str()), where = "privacy.bounds." + column;
+      const auto* pair = node.as_array();
+      const bool numbers = pair != nullptr && pair->size() == 2 && (*pair)[0].is_number() && (*pair)[1].is_number();
+      bounds += (bounds.empty() ? "" : ",") +
+                csv_field(column + "=" + (numbers ? fmt::format("{}:{}", *(*pair)[0].value<double>(), *(*pair)[1].value<double>())
+                                                  : join(texts(where, node), "|")));
+    }
+    out.options["privacy"] = terms, out.options["bounds"] = bounds;
+    const std::vector<std::string> words = {"--privacy=" + terms, "--bounds=" + bounds};
+    out.words.insert(out.words.end(), words.begin(), words.end());
+    try {
+      PrivacyTerms::parse(terms, bounds);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{} [privacy]: {}", path_, e.marked()));
+    }
+  }
+
   void take_kit(const toml::table& job, JobFile& out) const {
     if (out.engine == Engine::kProduction) {
       if (out.startup_kit.empty())
@@ -316,18 +356,22 @@ std::string JobFile::key() const {
 }
 
 std::string JobFile::key_of_data() const {
+  std::vector<std::string> files;
+  for (const SiteSettings& site : sites) files.insert(files.end(), site.data.begin(), site.data.end());
+  return hash_of_files(key(), files);
+}
+
+std::string hash_of_files(const std::string& text, const std::vector<std::string>& files) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
   XXH3_128bits_reset(state.get());
-  const std::string job = key();
-  XXH3_128bits_update(state.get(), job.data(), job.size());
+  XXH3_128bits_update(state.get(), text.data(), text.size());
   std::vector<char> block(std::size_t{1} << 16);
-  for (const SiteSettings& site : sites)
-    for (const std::string& path : site.data) {
-      if (!std::filesystem::is_regular_file(path)) continue;  // a site says what is wrong with it
-      std::ifstream in(path, std::ios::binary);
-      while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
-        XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
-    }
+  for (const std::string& path : files) {
+    if (!std::filesystem::is_regular_file(path)) continue;  // a site says what is wrong with it
+    std::ifstream in(path, std::ios::binary);
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
+      XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
+  }
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

@@ -42,6 +42,9 @@ struct JobFile {
   Json json() const;        // for affpcl.flare
 };
 
+// Of a text and what is in the files; those that cannot be read are left out.
+std::string hash_of_files(const std::string& text, const std::vector<std::string>& files);
+
 // BadInput names the file, the line and the key. Files of the sites are relative to the job's folder.
 JobFile read_job(const std::string& path);
 

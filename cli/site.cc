@@ -72,7 +72,9 @@ void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&
              const std::function<void(const SiteProcesses&)>& done) {
   Pipes pipes;
   SiteProcesses site(
-      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked}, pipes);
+      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked, .sent = of.sent,
+       .rows = of.rows},
+      pipes);
   for (;;) {
     try {
       site.finish(work(site));

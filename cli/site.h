@@ -13,6 +13,7 @@ namespace affpcl::cli {
 struct SiteOfJob {
   std::string name, job;
   bool may_leave = false, unmasked = false;
+  std::string sent = {}, rows = {};  // as SiteOptions has them
 };
 
 // Runs work(site), again where another set of sites begins, says that it is done, and runs done(site).

@@ -51,9 +51,11 @@ affpcl_script_test(runpath ${affpcl_python} tests/runpath.py ${PROJECT_BINARY_DI
 affpcl_script_test(runpath_self_test ${affpcl_python} tests/runpath.py --self-test)
 if(NOT instrument)
   affpcl_script_test(hardened ${affpcl_python} tests/hardened.py $<$<BOOL:${AFFPCL_CLI}>:$<TARGET_FILE:affpcl_cli>>
-    $<$<BOOL:${AFFPCL_MODULE}>:${PROJECT_BINARY_DIR}/python>)
+    $<$<BOOL:${AFFPCL_MODULE}>:${PROJECT_BINARY_DIR}/python>
+    $<$<AND:$<BOOL:${has_cf_protection}>,$<STREQUAL:$<TARGET_PROPERTY:affpcl,TYPE>,STATIC_LIBRARY>>:$<TARGET_FILE:affpcl>>)
 endif()
 affpcl_script_test(hardened_self_test ${affpcl_python} tests/hardened.py --self-test)
+affpcl_script_test(kernels_unrolled ${affpcl_python} tests/kernels_unrolled.py ${PROJECT_BINARY_DIR})
 affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)

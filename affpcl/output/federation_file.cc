@@ -7,7 +7,11 @@
 namespace affpcl {
 namespace {
 
-const char* said_by(Collective collective, bool masked) {
+constexpr std::string_view kAgents = "number of agents";  // which `privacy` does not hide
+
+const char* said_by(Collective collective, bool masked, bool is_private) {
+  if (is_private && collective == Collective::kSum)
+    return "computed from the release with noise alone: no more of a row than `privacy` says";
   if (collective == Collective::kTexts)
     return "texts, readable by the centre and by all sites: names of columns, levels and classes, or "
            "their lengths";
@@ -30,7 +34,7 @@ std::string centre_json(const Model& model, bool of_sites) {
   return model_json(common);
 }
 
-std::string ledger_json(const SiteProcesses& site) {
+std::string ledger_json(const SiteProcesses& site, const Model& model) {
   Json sent = Json::array();
   for (const LedgerEntry& e : site.ledger())
     sent.push_back({{"purpose", e.purpose},
@@ -39,8 +43,10 @@ std::string ledger_json(const SiteProcesses& site) {
                     {"messages", e.messages},
                     {"numbers", e.numbers},
                     {"bytes", e.bytes},
-                    {"says", said_by(e.collective, e.masked)}});
-  return pretty(Json{{"site", site.name()}, {"sites", site.sites()}, {"sent", std::move(sent)}});
+                    {"says", said_by(e.collective, e.masked, model.privacy != nullptr && e.purpose != kAgents)}});
+  Json ledger{{"site", site.name()}, {"sites", site.sites()}, {"sent", std::move(sent)}};
+  if (model.privacy) ledger["privacy"] = privacy_json(*model.privacy);
+  return pretty(ledger);
 }
 
 std::string ledger_json(const FederationCentre& centre) {

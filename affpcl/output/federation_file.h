@@ -16,7 +16,7 @@ namespace affpcl {
 std::string centre_json(const Model& model, bool of_sites);
 
 // ledger.json: what this site has sent, and what it says of its rows.
-std::string ledger_json(const SiteProcesses& site);
+std::string ledger_json(const SiteProcesses& site, const Model& model);
 // Of the centre: which totals it has added.
 std::string ledger_json(const FederationCentre& centre);
 

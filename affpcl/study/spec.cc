@@ -16,6 +16,7 @@
 #include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/toml_text.h"
+#include "affpcl/study/toml_write-inl.h"
 
 namespace affpcl {
 namespace {
@@ -88,19 +89,6 @@ constexpr std::string_view kStepKeys[] = {"step_size", "step_size_central", "ste
                                           "step_size_ratio"};
 
 // ---- TOML to values ----
-
-// A node as a person would write it.
-std::string written(const toml::node& node) {
-  if (const auto* x = node.as_floating_point()) return to_text(x->get());
-  if (const auto* list = node.as_array()) {
-    std::string text;
-    for (const toml::node& item : *list) text += (text.empty() ? "" : ", ") + written(item);
-    return "[" + text + "]";
-  }
-  std::ostringstream out;
-  node.visit([&](const auto& n) { out << n; });
-  return out.str();
-}
 
 std::string allowed_words(const std::vector<std::string_view>& words) {
   return "; allowed: " + join(words, ", ");
@@ -180,7 +168,7 @@ class Parser {
       if (!n.is_number() || !x || !std::isfinite(*x) || *x <= 0)
         fail(fmt::format("{} = {} is not allowed: it must be a finite number above 0, or a table "
                          "like {{schedule = \"log-constant\"}}",
-                         what, written(n)),
+                         what, toml_value(n)),
              &n);
       return *x;
     };
@@ -190,7 +178,7 @@ class Parser {
       if (n == nullptr) return std::string(allowed.front());
       const auto word = n->is_string() ? n->as_string()->get() : std::string();
       if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
-        fail(fmt::format("{}.{} = {} is not known{}", full, name, written(*n),
+        fail(fmt::format("{}.{} = {} is not known{}", full, name, toml_value(*n),
                          allowed_words(allowed)),
              n);
       return word;
@@ -511,10 +499,9 @@ Study read_study(const std::string& text, const std::string& name,
 
   Study study;
   study.name = name;
-  std::ostringstream as_toml, as_json;
-  as_toml << root;
+  std::ostringstream as_json;
   as_json << toml::json_formatter(root);
-  study.toml = as_toml.str();
+  study.toml = toml_document(root);
   study.json = as_json.str();
   study.title = root["title"].value_or(std::string());
 

@@ -44,12 +44,12 @@ MARK = "AFFPCL_FEDERATION"  # in the environment of all processes of a job that 
 SETTINGS = "affpcl.toml"  # a site's own settings, in the folder `local` of its startup kit
 CLASSES = ["affpcl.flare", "nvflare.collab"]  # that a party's FLARE has to allow; no code travels with a job
 OWN = ("data", "may_leave", "with", "agent", "exclude", "sep", "decimal", "encoding", "na", "skip", "comment", "threads",
-       "out", "tasks", "unmasked", "level_rows")
+       "out", "tasks", "unmasked", "level_rows", "accepts")
 # Options that a site takes from the job: none that names a file, or what the site shows of itself.
 ASKED = ("target", "agent", "features", "exclude", "missing", "categorical", "numeric", "levels", "level_rows", "sep", "decimal",
          "encoding", "na", "skip", "comment", "task", "family", "row_weight", "trials", "offset", "offset_scale", "common",
          "within", "crossed", "covariance", "estimate", "approximation", "plain", "score", "repeats", "level", "folds", "time",
-         "seed")
+         "seed", "privacy", "bounds")
 LEVEL_ROWS = 10  # a site names no level with fewer of its rows
 PULSE = 20.0  # seconds until a site that has not answered is asked whether it is alive
 PATIENCE = 60.0  # seconds that the centre waits for a site that may come back
@@ -82,9 +82,24 @@ def check_asked(job: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     for option in job["fit"]:
         if option not in ASKED:
             raise SiteRefused(f"the job has the option '{option}', which a site does not take from others")
+    if "accepts" in settings:
+        check_accepted(job["fit"], settings["accepts"])
     fewest = settings.get("level_rows", LEVEL_ROWS)
     if job["fit"].get("level_rows", LEVEL_ROWS) < fewest:
         raise SiteRefused(f"the job has level_rows = {job['fit']['level_rows']}, and this site names no level with fewer than {fewest} rows")
+
+
+def check_accepted(asked: Mapping[str, Any], accepts: Mapping[str, Any]) -> None:
+    """SiteRefused where the job's options are not those that a site has written down: each with its value, or a list of
+    values of which it is one."""
+    for option in sorted(asked.keys() - accepts.keys()):
+        raise SiteRefused(f"the job has the option '{option}', which is not among those that this site accepts")
+    for option, value in accepts.items():
+        allowed = value if isinstance(value, list) and asked.get(option) != value else [value]
+        if option not in asked:
+            raise SiteRefused(f"the job lacks the option '{option}', with which alone this site accepts it")
+        if asked[option] not in allowed:
+            raise SiteRefused(f"the job has {option} = {asked[option]!r}, and this site accepts {' or '.join(map(repr, allowed))}")
 
 
 def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, Any]:
@@ -193,7 +208,7 @@ class Site:
             here = pathlib.Path(settings.pop("out", None) or pathlib.Path(collab.workspace.get_root_dir()) / "affpcl")
             out = here / f"{job['name']}-{collab.fl_ctx.get_job_id()[:8]}"
             out.parent.mkdir(parents=True, exist_ok=True)
-        for name_of_own in ("tasks", "unmasked", "level_rows"):
+        for name_of_own in ("tasks", "unmasked", "level_rows", "accepts"):
             settings.pop(name_of_own, None)
         options = {**job["fit"], **settings, "report": bool(job.get("report")), "secure": job["secure"]}
         self._process = FederationSite(name, job["task"], options, str(out), job=job_key(job))

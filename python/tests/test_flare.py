@@ -176,6 +176,12 @@ JOB = {"name": "trial", "task": "fit", "engine": "production", "sites": SITES, "
     ("[site.north]\ndata = 'n.csv'", {"fit": {"with": "/srv/other.csv"}}, "the option 'with'"),
     ("[site.north]\ndata = 'n.csv'", {"fit": {"unmasked": True}}, "the option 'unmasked'"),
     ("[site.north]\ndata = 'n.csv'", {"fit": {"level_rows": 1}}, "names no level with fewer than 10 rows"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'days'}", {}, "has target = 'y', and this site accepts 'days'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = ['days', 'z']}", {}, "accepts 'days' or 'z'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'y', agent = 'ward'}", {}, "lacks the option 'agent'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {agent = 'ward'}", {}, "the option 'target', which is not among"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'y', privacy = 'epsilon=1,delta=1e-05'}",
+     {"fit": {"target": "y", "privacy": "epsilon=4,delta=1e-05"}}, "accepts 'epsilon=1,delta=1e-05'"),
     ("[site.north]\ndata = 'n.csv'", {"engine": "poc", "site": {"north": {"data": ["/srv/other.csv"]}}, "secure": False}, "unmasked"),
 ])
 def test_a_site_decides_by_its_own_settings(tmp_path, monkeypatch, own, more, says):

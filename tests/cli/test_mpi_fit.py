@@ -258,7 +258,7 @@ def test_a_killed_rank_ends_the_job_within_seconds(shared_affpcl, mpi, seconds_o
     assert wait_until(lambda: cpu_seconds(ranks[-1]) >= seconds_of_learning)
     assert job.poll() is None
     os.kill(ranks[-1], signal.SIGKILL)
-    ended = end_of(job, 30)
+    ended = end_of(job)
     assert ended.code not in (None, 0)
     assert ended.seconds < 15
 
@@ -273,7 +273,7 @@ def test_a_first_signal_ends_a_fit_on_all_ranks(shared_affpcl, mpi, sent, to):
     assert wait_until(lambda: cpu_seconds(ranks[-1]) >= 1)
     for pid in ranks if to == "ranks" else [job.pid]:
         os.kill(pid, sent)
-    ended = end_of(job, 30)
+    ended = end_of(job)
     assert ended.code not in (None, 0)
     assert ended.seconds < 15
     if (shared_affpcl.folder / "ended").exists():  # it looked in time: a model without scores
