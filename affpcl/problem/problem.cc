@@ -7,6 +7,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
+#include "affpcl/problem/some_agents.h"
 
 namespace affpcl {
 namespace {
@@ -75,6 +76,10 @@ CoeSystem coe_system(const Problem& problem) {
   // What each column's map has beside its linear part is the same for all columns.
   sys.linear = summed_matrix(
       problem, k, k, [&](Lanes lanes, In unit, Out y) { means.mean_coe(lanes, unit, y); });
+  if (const SomeAgents* some = some_agents(problem)) {
+    some->sum_sites(sys.at_zero);
+    some->sum_sites(sys.linear.all());
+  }
   for (std::size_t r = 0; r < sys.at_zero.size(); ++r)
     for (double& entry : sys.linear.row(r)) entry -= sys.at_zero[r];
   return sys;
@@ -191,12 +196,14 @@ void Problem::solve() {
   Matrix A0(D, D);
   Vector b0(D), bi(D), xi(D);
   Systems systems(D);
+  const SomeAgents* some = some_agents(*this);
   for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
     const Lanes lanes = lanes_of(blk, sh.agents);
     const std::vector<double> A = mean_matrices(*this, lanes);
     means()->mean_objective(lanes, b);
     const Out x = truth_.x.block(blk)[Field{0, d}];
     for (int l = 0; l < lanes.count; ++l) {
+      if (some != nullptr && !some->has(lanes.first + l)) continue;
       const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
       for (std::size_t r = 0; r < D; ++r) bi[r] = b.row(static_cast<int>(r))[l];
       if (!systems.solve(Ai, bi, xi))
@@ -207,6 +214,10 @@ void Problem::solve() {
       for (std::size_t j = 0; j < D * D; ++j) A0.all()[j] += Ai.all()[j];
       for (std::size_t r = 0; r < D; ++r) b0[r] += bi[r];
     }
+  }
+  if (some != nullptr) {
+    some->sum_sites(A0.all());
+    some->sum_sites(b0);
   }
   if (!systems.solve(A0, b0, xi))
     throw BadInput(
@@ -221,6 +232,7 @@ void Problem::solve() {
 }
 
 Monotonicity monotonicity(const Problem& problem) {
+  need_all_agents(problem, "a relative step_size schedule needs");
   const Shape sh = problem.shape();
   const double n = static_cast<double>(sh.agents);
   const auto D = static_cast<std::size_t>(sh.d);
