@@ -56,6 +56,7 @@ if(NOT instrument)
     $<$<AND:$<BOOL:${has_cf_protection}>,$<STREQUAL:$<TARGET_PROPERTY:affpcl,TYPE>,STATIC_LIBRARY>>:$<TARGET_FILE:affpcl>>)
 endif()
 affpcl_script_test(hardened_self_test ${affpcl_python} tests/hardened.py --self-test)
+affpcl_script_test(kernels_unrolled ${affpcl_python} tests/kernels_unrolled.py ${PROJECT_BINARY_DIR})
 affpcl_script_test(neon ${affpcl_python} tests/neon.py)
 
 if(AFFPCL_CLI)
