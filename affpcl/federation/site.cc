@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -160,7 +161,8 @@ void SiteProcesses::write_sent(const std::string& line) const {
   if (options_.sent.empty()) return;
   std::ofstream out(options_.sent, std::ios::app);
   out << line << '\n';
-  if (!out.flush()) throw Failure(fmt::format("{}: what was sent cannot be written down", options_.sent));
+  if (!out.flush())
+    throw Failure(fmt::format("{}: what was sent cannot be written: {}", options_.sent, std::strerror(errno)));
 }
 
 // Sums of other rows would be mixed with those of the rows that are here now.
