@@ -145,7 +145,10 @@ void SiteProcesses::read_sent() {
     }
     int what = 0, masked = 0;
     std::size_t numbers = 0, bytes = 0;
-    std::istringstream(rest) >> what >> masked >> numbers >> bytes;
+    std::istringstream fields(rest);  // of a line that was cut off nothing has left
+    if (!(fields >> what >> masked >> numbers >> bytes) || what < 0 ||
+        what >= static_cast<int>(EnumNames<Collective>::all.size()))
+      continue;
     purpose_ = purpose, secure_ = masked != 0;
     add_entry(static_cast<Collective>(what), numbers, bytes);
   }
