@@ -1,5 +1,7 @@
 #include "affpcl/table/gains.h"
 
+#include <math.h>  // lgamma_r is POSIX
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -68,10 +70,16 @@ Mixture posterior(const NoisyError& e, const ErrorLaw& law) {
   return m;
 }
 
+// std::lgamma writes the sign to a variable that threads share.
+double log_gamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
 // log density of a mean square of `rows` normal numbers, up to what does not depend on the law.
 double log_density(double s2, double rows, const SharedVariance& law) {
   const double a = law.prior_rows, b = a * law.typical;
-  return std::lgamma((a + rows) / 2) - std::lgamma(a / 2) + a / 2 * std::log(b) -
+  return log_gamma((a + rows) / 2) - log_gamma(a / 2) + a / 2 * std::log(b) -
          (a + rows) / 2 * std::log(b + rows * s2);
 }
 
