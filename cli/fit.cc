@@ -270,9 +270,7 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
 int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_line) {
   if (!o.site.name.empty()) return fit_at_site(o, verb, command_line);
   FitOptions options = checked_options(o, verb);
-  const bool in_one_pass = options.solver == SolverKind::kStream;
-  if (in_one_pass && !first_alone("a fit in one pass")) return kOk;
-  Processes& all = in_one_pass ? this_process() : processes();
+  Processes& all = processes();
   options.processes = &all;
   if (options.threads == 0) options.threads = default_threads();
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after

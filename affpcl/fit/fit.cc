@@ -102,12 +102,11 @@ std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   return std::make_unique<MixedSolver>(o.mixed, o.centre);
 }
 
-std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
-  if (parallel == Solver::Parallel::kNone) return serial_team();
-  const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
+std::unique_ptr<Team> make_team(const FitOptions& o, const Solver& solver) {
   std::unique_ptr<Team> team =
-      thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
-  if (parallel == Solver::Parallel::kProcesses) team->set_stop(o.stop);  // a stream looks itself
+      thread_team(solver.uses_threads() ? threads_or_all(o.threads) : 1,
+                  o.processes != nullptr ? *o.processes : this_process(), o.sum);
+  if (!solver.looks_for_stop()) team->set_stop(o.stop);
   return team;
 }
 
@@ -181,7 +180,7 @@ FitResult fit(const FitOptions& given) {
   refuse_held_out(options);
   refuse_private(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
-  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  const std::unique_ptr<Team> team = make_team(options, *solver);
   return solve(*solver, solver->read(frame_options(options), *team), options, *team);
 }
 
@@ -191,7 +190,7 @@ FitResult fit(Tables tables, Encoding encoding, const FitOptions& given) {
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
-  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  const std::unique_ptr<Team> team = make_team(options, *solver);
   return solve(*solver,
                build_frame(std::move(tables), std::move(encoding), frame_options(options), *team,
                            solver->row_order()),

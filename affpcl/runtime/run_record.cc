@@ -16,6 +16,8 @@ template <class F>
 std::vector<double> Run::by_agent(int rows, F write) {
   std::vector<double> mine, all;
   if (rows == 0) return all;
+  const auto per_block = static_cast<std::size_t>(rows) * kLanes;
+  mine.reserve(static_cast<std::size_t>(last_block_ - first_block_) * per_block);
   for (std::int64_t b = first_block_; b < last_block_; ++b) {
     team_.scratch(0).clear();
     const Out out = team_.scratch(0).rows(rows);
@@ -25,6 +27,8 @@ std::vector<double> Run::by_agent(int rows, F write) {
     });
   }
   if (team_.processes().count() == 1) return mine;
+  if (team_.processes().first() && some_ == nullptr)
+    all.reserve(static_cast<std::size_t>(blocks_of(shape_.agents)) * per_block);
   gather(team_.processes(), mine, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
   });
@@ -71,12 +75,14 @@ const std::vector<Record>& Run::finish() {
         sum += more[i];
       r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
     }
-    const std::size_t tallies = m.plan.method->tallies().size();
-    const std::vector<double> told =
-        by_agent(static_cast<int>(tallies),
-                 [&](std::int64_t b, Out rows) { m.plan.method->report(m.agents.block(b), rows); });
-    r.tallies.assign(tallies, {});
-    for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
+    // One after the other: rank 0 has those of all agents, beside its run.
+    const auto tallies = static_cast<int>(m.plan.method->tallies().size());
+    for (int tally = 0; tally < tallies; ++tally)
+      r.tallies.push_back(by_agent(1, [&](std::int64_t b, Out row) {
+        const Out rows = team_.scratch(0).rows(tallies);
+        m.plan.method->report(m.agents.block(b), rows);
+        copy({rows.row(tally), 1}, row);
+      }));
     records_.push_back(std::move(r));
   }
   return records_;

@@ -7,6 +7,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/runtime/team_share.h"
 #include "affpcl/study/limits.h"
 #include "affpcl/study/schedule.h"
 
@@ -30,9 +31,12 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
 
 }  // namespace
 
-std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number) {
-  return problem_kind(spec.problem_kind)
-      .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number,
+                                      const AgentShare& share) {
+  const ProblemKind& kind = problem_kind(spec.problem_kind);
+  const std::uint32_t system = spec.redraw_system ? number : 0;
+  return kind.make_share ? kind.make_share(spec.problem, spec.run.seed, system, share)
+                         : kind.make(spec.problem, spec.run.seed, system);
 }
 
 std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) {
@@ -63,7 +67,7 @@ SettingShape shape_of(const Spec& spec, const Problem& problem) {
 
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   refuse_too_large(spec);
-  return make_replica(spec, number, team, make_problem(spec, number));
+  return make_replica(spec, number, team, make_problem(spec, number, TeamShare(team)));
 }
 
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team,

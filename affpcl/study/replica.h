@@ -35,7 +35,9 @@ struct SettingShape {
 };
 SettingShape shape_of(const Spec& spec, const Problem& problem);
 
-std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number);
+// The problem of a replicate, or this process's share of it.
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number,
+                                      const AgentShare& share = all_agents());
 
 // The agents whose own curves are kept, in order, each once; -1 is the last of `agents`.
 std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t agents);
