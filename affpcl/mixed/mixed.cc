@@ -280,12 +280,8 @@ class MixedFit final : public FoldFit {
     model.restricted = restricted_;
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const ChannelFit& fit = channels_[c];
-<<<<<<< HEAD
       model.channels.push_back(describe_channel(fit, Units(frame_, c), centre_precision_));
-=======
-      model.channels.push_back(describe_channel(fit, Units(frame_, c)));
       if (fit.given) continue;
->>>>>>> privacy
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
           pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt, fit.pooled,

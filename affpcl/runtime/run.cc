@@ -559,13 +559,14 @@ const std::vector<Record>& Run::finish() {
         sum += more[i];
       r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
     }
-    const std::size_t tallies = m.plan.method->tallies().size();
-    const std::vector<double> told =
-        by_agent(static_cast<int>(tallies),
-                 [&](std::int64_t b, Out rows) { m.plan.method->report(m.agents.block(b), rows); });
-    r.tallies.assign(tallies, {});
-    for (std::vector<double>& tally : r.tallies) tally.reserve(told.size() / tallies);
-    for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
+    // One after the other: rank 0 has those of all agents, beside its run.
+    const auto tallies = static_cast<int>(m.plan.method->tallies().size());
+    for (int tally = 0; tally < tallies; ++tally)
+      r.tallies.push_back(by_agent(1, [&](std::int64_t b, Out row) {
+        const Out rows = team_.scratch(0).rows(tallies);
+        m.plan.method->report(m.agents.block(b), rows);
+        copy({rows.row(tally), 1}, row);
+      }));
     records_.push_back(std::move(r));
   }
   return records_;
