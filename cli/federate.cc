@@ -18,6 +18,7 @@
 #include "affpcl/base/json.h"
 #include "cli/federate_flare.h"
 #include "cli/federate_local.h"
+#include "cli/federate_run.h"
 #include "cli/job_file.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -177,12 +178,25 @@ void print_scores(const Json& result, std::size_t width) {
              stdout);
 }
 
+void print_folder(const Json& result, const Options& o, const char* what) {
+  if (o.out.empty())
+    fmt::print("--out DIR keeps every site's own {}, and the ledger of what it sent\n", what);
+  else
+    fmt::print("each site's own {2} in {0}/{1} and so on; what all have in common in {0}/centre\n", o.out,
+               result["sites"][0].get<std::string>("site"), what);
+}
+
 void print(const Json& result, const Options& o) {
   fmt::print("{} sites, {} sums{}, {:.1f} s, engine {}\n", result["sites"].size(),
              result.get<std::int64_t>("rounds"),
              result.get<bool>("secure") ? ", masked: the centre can read no single site's part"
                                         : " without masks: the centre can read every site's part",
              result.get<double>("seconds"), result.get<std::string>("engine"));
+  if (result.contains("task")) {
+    print_study(result);
+    print_folder(result, o, "results");
+    return;
+  }
   print_notes(result["sites"]);
   std::size_t width = 4;
   for (const Json& site : result["sites"].elements())
@@ -191,12 +205,7 @@ void print(const Json& result, const Options& o) {
     fmt::print("not scored\n");
   else
     print_scores(result, width);
-  if (o.out.empty()) {
-    fmt::print("--out DIR keeps every site's own models, and the ledger of what it sent\n");
-    return;
-  }
-  fmt::print("each site's own models in {0}/{1} and so on; what all have in common in {0}/centre\n", o.out,
-             result["sites"][0].get<std::string>("site"));
+  print_folder(result, o, "models");
 }
 
 int federate(Options o) {
@@ -244,7 +253,8 @@ int federate(Options o) {
     if (!o.quiet) fmt::print("what all sites have in common in {}/centre; each site has its own models\n", o.out);
     return kOk;
   }
-  const Json result = summary(job, done, out);
+  const bool study = job.task == "run";
+  const Json result = study ? study_summary(job, done, out) : summary(job, done, out);
   if (o.json)
     fmt::print("{}\n", print_json(result, {.indent = 2}));
   else if (!o.quiet)
@@ -257,11 +267,12 @@ int federate(Options o) {
 Verb federate_verb() {
   auto o = std::make_shared<Options>();
   Verb verb{.name = "federate",
-            .doc = "one model per agent over several sites, whose rows stay where they are: masked sums leave a site",
+            .doc = "one model per agent over several sites, or a study of methods: rows stay where they are, and masked sums leave a site",
             .examples =
                 "Examples:\n  affpcl federate examples/federation/job.toml\n"
                 "  affpcl federate job.toml --out result --report\n"
                 "The job: [job] sites, engine, min_sites, secure; [fit] the options of `affpcl fit`; [site.NAME] data.\n"
+                "task = \"run\": in place of [fit] the spec of `affpcl run` on problem.kind = \"rows\", or spec = \"study.toml\".\n"
                 "engine = \"local\" runs every site as a process of this machine; sim, poc and production run\n"
                 "over NVIDIA FLARE (pip install 'affpcl[flare]'). docs/federation.md sets up three organisations.",
             .action = [o](const Verb&) { return federate(*o); }};

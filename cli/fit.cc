@@ -130,17 +130,6 @@ void add_privacy(Verb& verb, FitOptions& fit) {
   add_param(verb, "bounds", &fit.bounds, "BOUNDS");
 }
 
-void add_site(Verb& verb, SiteOfJob& site) {
-  verb.option("--site", &site.name, "NAME",
-              "take part in a federation as this site, with messages on standard input and output; "
-              "`affpcl federate` starts it so");
-  verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
-  verb.flag("--may-leave", &site.may_leave,
-            "--site: the others may go on without this site, and then learn the sums of its rows");
-  verb.flag("--unmasked", &site.unmasked,
-            "--site: answer also where sums are not masked, so that the centre can read each site's part");
-}
-
 void add_output(Verb& verb, FitVerb& o) {
   verb.option("--out", &o.out, "DIR", "folder for model.json and summary.json");
   verb.flag("--force", &o.force, "replace the folder if it exists");
@@ -252,13 +241,9 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
   if (!verb.given("--level-rows")) options.frame.level_rows = kSiteLevelRows;
   options.frame.site = o.site.name;
   options.sum = Sums::kFixed;
-  // What outlives an attempt of the job lies beside the folder.
-  const auto kept = [&](const char* what) {
-    return (std::filesystem::absolute(o.out).parent_path() / fmt::format("{}.{}.{}", o.site.name, o.site.job, what)).string();
-  };
-  options.job = o.site.job, options.release = kept("release");
+  options.job = o.site.job, options.release = kept_beside(o.out, o.site, "release");
   SiteOfJob site_of_job = o.site;
-  site_of_job.sent = kept("sent");
+  site_of_job.sent = kept_beside(o.out, o.site, "sent");
   std::vector<std::string> files = data_files(options.frame.paths);
   files.insert(files.end(), options.frame.beside.begin(), options.frame.beside.end());
   site_of_job.rows = hash_of_files(o.site.job, files);

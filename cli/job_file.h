@@ -27,6 +27,8 @@ struct SiteSettings {
 
 struct JobFile {
   std::string name;  // of the job; the file's name if left out
+  std::string task = "fit";  // or run
+  std::string spec;          // run: the study, without the sections of the job
   Engine engine = Engine::kLocal;
   std::vector<SiteSettings> sites;
   std::size_t min_sites = 0;  // 0: all

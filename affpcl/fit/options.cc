@@ -57,9 +57,7 @@ const Params<FitOptions>& FitOptions::params() {
          "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
          "20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)",
          between(0, kMostRepeats)},
-        {"sum", &FitOptions::sum,
-         "sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any "
-         "partition of the agents, as in a federation"},
+        {"sum", &FitOptions::sum, kSumsDoc},
         {"level", &FitOptions::level,
          "coverage of the intervals of gains, such as .95: an agent gained or lost where its interval "
          "excludes 0",

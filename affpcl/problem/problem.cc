@@ -9,6 +9,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/problem/agent_share.h"
+#include "affpcl/problem/some_agents.h"
 
 namespace affpcl {
 namespace {
@@ -175,9 +176,11 @@ void Problem::solve_block(std::int64_t block, Out x, double* sums) const {
   const Out b{space.data(), sh.d};
   Vector bi(D), xi(D);
   Systems systems(D);
+  const SomeAgents* some = some_agents(*this);
   const std::vector<double> A = mean_matrices(*this, lanes);
   means()->mean_objective(lanes, b);
   for (int l = 0; l < lanes.count; ++l) {
+    if (some != nullptr && !some->has(lanes.first + l)) continue;
     const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
     for (std::size_t r = 0; r < D; ++r) bi[r] = b.row(static_cast<int>(r))[l];
     if (!systems.solve(Ai, bi, xi))
@@ -197,10 +200,11 @@ void Problem::solve(const AgentShare& share) {
   const auto D = static_cast<std::size_t>(sh.d);
   truth_.x = MadeStore(sh.d, sh.agents, share,
                        [this](std::int64_t block, Out x) { solve_block(block, x, nullptr); });
-  const std::vector<double> sums = share.sum(
+  std::vector<double> sums = share.sum(
       sh.agents, D * D + D + coe_sums(sh.k), [this, &sh](std::int64_t block, double* numbers) {
         solve_block(block, truth_.x.block(block)[Field{0, sh.d}], numbers);
       });
+  if (const SomeAgents* some = some_agents(*this)) some->sum_sites(sums);
   Vector xc(D);
   Systems systems(D);
   if (!systems.solve({sums.data(), D, D}, std::span(sums).subspan(D * D, D), xc))
@@ -216,6 +220,7 @@ void Problem::solve(const AgentShare& share) {
 }
 
 Monotonicity monotonicity(const Problem& problem) {
+  need_all_agents(problem, "a relative step_size schedule needs");
   const Shape sh = problem.shape();
   const double n = static_cast<double>(sh.agents);
   const auto D = static_cast<std::size_t>(sh.d);

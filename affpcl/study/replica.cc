@@ -22,7 +22,8 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
             .batch = m.batch,
             .step = step_sizes(spec, m, problem),
             .last = m.last,
-            .compress = m.compress};
+            .compress = m.compress,
+            .sum = m.sum};
   } catch (const BadInput& e) {
     throw BadInput(fmt::format("method '{}': {}", m.name, e.marked()));
   }
@@ -66,8 +67,13 @@ SettingShape shape_of(const Spec& spec, const Problem& problem) {
 
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   refuse_too_large(spec);
+  return make_replica(spec, number, team, make_problem(spec, number, TeamShare(team)));
+}
+
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team,
+                     std::unique_ptr<Problem> problem) {
   Replica r;
-  r.problem = make_problem(spec, number, TeamShare(team));
+  r.problem = std::move(problem);
   RunOptions options = spec.run;
   options.replicate = number;
   if (!spec.schedule.empty()) options.schedule = read_schedule(spec.schedule, *r.problem);

@@ -21,6 +21,9 @@ struct Replica {
 // `number` is what results call the replicate; a study counts from Spec::first. BadInput where the
 // problem, the methods and the run do not fit together, or not into memory.
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team);
+// The same on a problem that is there already.
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team,
+                     std::unique_ptr<Problem> problem);
 
 // What all replicates of a setting have in common: the shape of their results, and the names in it.
 struct SettingShape {

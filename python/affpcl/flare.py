@@ -7,7 +7,8 @@ themselves, below FLARE's own encryption: FLARE's server cannot read the part of
     from affpcl.flare import recipe
     recipe(job).execute(ProdEnv(startup_kit_location="admin@example.org"))
 
-`job` is a dictionary: name, sites, min_sites, secure, and fit, with the options of the task by name.
+`job` is a dictionary: name, sites, min_sites, secure, and fit, with the options of the task by name; or task "run" and
+spec, the text of a study.
 """
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ MARK = "AFFPCL_FEDERATION"  # in the environment of all processes of a job that 
 SETTINGS = "affpcl.toml"  # a site's own settings, in the folder `local` of its startup kit
 CLASSES = ["affpcl.flare", "nvflare.collab"]  # that a party's FLARE has to allow; no code travels with a job
 OWN = ("data", "may_leave", "with", "agent", "exclude", "sep", "decimal", "encoding", "na", "skip", "comment", "threads",
-       "out", "tasks", "unmasked", "level_rows", "accepts")
+       "weights", "out", "tasks", "unmasked", "level_rows", "accepts")
 # Options that a site takes from the job: none that names a file, or what the site shows of itself.
 ASKED = ("target", "agent", "features", "exclude", "missing", "categorical", "numeric", "levels", "level_rows", "sep", "decimal",
          "encoding", "na", "skip", "comment", "task", "family", "row_weight", "trials", "offset", "offset_scale", "common",
@@ -66,7 +67,7 @@ class SiteRefused(Exception):
 def job_key(job: Mapping[str, Any]) -> str:
     """A hash of what all parties agree to. Every site makes it from what it was asked, so that a site that was asked
     something else than the others cannot read or spoil their sums."""
-    agreed = {name: job.get(name) for name in ("name", "task", "sites", "min_sites", "secure", "fit")}
+    agreed = {name: job.get(name) for name in ("name", "task", "sites", "min_sites", "secure", "fit", "spec")}
     return hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -83,10 +84,15 @@ def check_asked(job: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         if option not in ASKED:
             raise SiteRefused(f"the job has the option '{option}', which a site does not take from others")
     if "accepts" in settings:
-        check_accepted(job["fit"], settings["accepts"])
+        check_accepted(options_of(job), settings["accepts"])
     fewest = settings.get("level_rows", LEVEL_ROWS)
     if job["fit"].get("level_rows", LEVEL_ROWS) < fewest:
         raise SiteRefused(f"the job has level_rows = {job['fit']['level_rows']}, and this site names no level with fewer than {fewest} rows")
+
+
+def options_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a site is asked to do: the options of the fit, or the text of the study."""
+    return {"spec": job["spec"]} if job["task"] == "run" else job["fit"]
 
 
 def check_accepted(asked: Mapping[str, Any], accepts: Mapping[str, Any]) -> None:
@@ -133,7 +139,7 @@ def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, An
         raise SiteRefused(f"the job has secure = false, which {path} does not allow (site.{name}.unmasked = true would)")
     check_asked(job, settings)
     base = path.parent
-    for key in {"data", "with"} & settings.keys():
+    for key in {"data", "with", "weights"} & settings.keys():
         files = settings[key]
         settings[key] = [str(base / f) for f in ([files] if isinstance(files, str) else files)]
     return settings
@@ -210,7 +216,7 @@ class Site:
             out.parent.mkdir(parents=True, exist_ok=True)
         for name_of_own in ("tasks", "unmasked", "level_rows", "accepts"):
             settings.pop(name_of_own, None)
-        options = {**job["fit"], **settings, "report": bool(job.get("report")), "secure": job["secure"]}
+        options = {**options_of(job), **settings, "report": bool(job.get("report")), "secure": job["secure"]}
         self._process = FederationSite(name, job["task"], options, str(out), job=job_key(job))
         return self._process
 
@@ -350,7 +356,7 @@ def recipe(job: Mapping[str, Any], centre: type[Centre] = Centre, again: bool = 
             return []
 
     # FLARE starts the job once all sites are there; where it is submitted again, once enough are.
-    complete = {"task": "fit", "min_sites": 0, "secure": True, "timeout": 600, "fit": {}, "engine": "production", **job}
+    complete = {"task": "fit", "min_sites": 0, "secure": True, "timeout": 600, "fit": {}, "spec": "", "engine": "production", **job}
     if complete["engine"] == "production":  # paths of this machine say nothing to the parties
         for name in ("events", "status", "out", "journal", "startup_kit", "user", "site"):
             complete.pop(name, None)
