@@ -169,9 +169,11 @@ std::unique_ptr<FoldFit> PrivateSolver::learn(const Frame& frame, int, Team& tea
   const Variances near = learnt.best().variances;
   o.start = &near;
   learnt = learn_agents(moments_->equivalent(trace_of(learnt), team), o, team);
-  std::unique_ptr<FoldFit> fit = given_fit(frame, options_, {.own = moments_->own(),
-                                                            .together = moments_->together(),
-                                                            .learnt = std::move(learnt)});
+  MixedOptions options = options_;
+  options.decomposition.centre_precision = o.centre_precision;
+  std::unique_ptr<FoldFit> fit = given_fit(frame, options, {.own = moments_->own(),
+                                                           .together = moments_->together(),
+                                                           .learnt = std::move(learnt)});
   return std::make_unique<PrivateFit>(std::move(fit), terms_, *moments_);
 }
 

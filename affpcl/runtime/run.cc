@@ -164,22 +164,21 @@ void Run::settle_own() {
 void Run::set_scale() {
   const Truth* truth = problem_.truth();
   if (truth == nullptr) return;
-  double sum = 0;
   const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
-  const auto add = [&](std::int64_t block, int worker, double& to) {
-    team_.scratch(worker).clear();
-    const Out e = team_.scratch(worker).rows(1);
-    squared_distance({zero.data(), shape_.d, 1}, truth->x.block(block)[{0, shape_.d}], e);
-    to += kernels::lane_sum(e.p, lanes_of(block, shape_.agents).count);
+  const auto add_leaf = [&](std::int64_t leaf, int worker, double* number) {
+    blocks(leaf, [&](std::int64_t b) {
+      team_.scratch(worker).clear();
+      const Out e = team_.scratch(worker).rows(1);
+      squared_distance({zero.data(), shape_.d, 1}, truth->x.block(b)[{0, shape_.d}], e);
+      *number += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
+    });
   };
+  double sum = 0;
   if (some_ != nullptr) {
-    for (std::int64_t b = 0; b < blocks_of(shape_.agents); ++b) add(b, 0, sum);
+    for (std::int64_t leaf = 0; leaf < leaves_; ++leaf) add_leaf(leaf, 0, &sum);
     affpcl::sum(team_.processes(), std::span(&sum, 1));
   } else {
-    TeamSum squares(1, team_.workers());
-    sum = *squares(team_, leaves_, [&](std::int64_t leaf, int worker, double* number) {
-      blocks(leaf, [&](std::int64_t b) { add(b, worker, *number); });
-    });
+    sum = *TeamSum(1, team_.workers())(team_, leaves_, add_leaf);
   }
   scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
 }

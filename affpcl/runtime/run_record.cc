@@ -27,7 +27,7 @@ std::vector<double> Run::by_agent(int rows, F write) {
     });
   }
   if (team_.processes().count() == 1) return mine;
-  if (team_.processes().first() && !team_.processes().apart())
+  if (team_.processes().first() && some_ == nullptr)
     all.reserve(static_cast<std::size_t>(blocks_of(shape_.agents)) * per_block);
   gather(team_.processes(), mine, [&](std::span<const double> numbers) {
     all.insert(all.end(), numbers.begin(), numbers.end());
