@@ -150,6 +150,25 @@ TEST_F(FitTest, EqualAgentsAreSaidToGain) {
   EXPECT_GE(gained, 0.6 * 200);
 }
 
+// A model of one or two yes/no rows is far off on rows of the other answer, of which it has seen none:
+// they lose nothing, though their few held-out rows may like it better.
+TEST_F(FitTest, EqualAgentsWithTwoAnswersDoNotLose) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::string text = "agent,x,y\n";
+    for (int i = 0; i < 40; ++i)
+      for (std::uint32_t r = 0; r < 2; ++r) {
+        const auto draw = [&](std::uint32_t j) {
+          return normal({.seed = seed, .replicate = 0, .step = r}, i, Purpose::kSample, j);
+        };
+        const double x = draw(0);
+        text += fmt::format("a{},{},{}\n", i, x, x + 1.7 * draw(1) > 0.6 ? "yes" : "no");
+      }
+    const FitResult result = fitted(text);
+    EXPECT_EQ(result.lost, 0) << seed;
+    EXPECT_GT(result.expect_gain, 0.7 * 40) << seed;
+  }
+}
+
 // Whatever the table: the sign that an interval leaves is that of the probability and the verdict.
 TEST_F(FitTest, IntervalsAndVerdictsDoNotContradictEachOther) {
   for (const double sd : {0.0, 0.5, 20.0})

@@ -116,6 +116,20 @@ TEST_F(FrameTest, DealingAgainMovesWholeRows) {
   write_rows(33);
   const Frame before = build_frame(options());
   Frame f = before;
+// Else held-out rows would have the classes of the training rows more often than new rows have.
+TEST_F(FrameTest, FoldsDoNotHaveEqualSharesOfTheClasses) {
+  std::string text = "agent,x,y\n";
+  for (int r = 0; r < 200; ++r)
+    text += fmt::format("{},{},{}\n", r % 20, r, r / 20 % 2 == 0 ? "yes" : "no");
+  write(text);
+  const Frame f = build_frame(options());
+  int uneven = 0;  // folds of two rows, of ten of which five are yes
+  for (std::size_t i = 0; i < f.agents.size(); ++i)
+    for (int fold = 0; fold < kFolds; ++fold)
+      uneven += f.classes[f.begin(i, fold)] == f.classes[f.begin(i, fold) + 1];
+  EXPECT_GE(uneven, 25);  // of 100; 44 are expected, 25 of them have probability .9999
+}
+
   f.deal(1, 1);
   EXPECT_NE(f.X, before.X);
   const auto rows = [](const Frame& g) {  // agent, place, x, y
