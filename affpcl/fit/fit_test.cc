@@ -327,11 +327,11 @@ TEST_F(FitTest, RanksAndThreadsDoNotMatter) {
     noisy += fmt::format("loud,{},{},{},{}\n", r % 7, r % 11, r % 5, (r * 37 % 101) * 10);
   cases.emplace_back(noisy, regression);
 
-  std::string mixed = "site,colour,size,y,class\n";
+  std::string mixed = "site,colour,size,number,y,class\n";  // number: of the row, which is left out
   for (int r = 0; r < 400; ++r)
     mixed +=
-        fmt::format("{},{},{},{},{}\n", r * 7 % 23, r % 31 == 0 ? "" : "rgb"[r % 3] + std::string(),
-                    r % 17 == 0 ? "NA" : fmt::to_string(r * 13 % 29), r * 17 % 47 + 3 * (r % 3),
+        fmt::format("{},{},{},{},{},{}\n", r * 7 % 23, r % 31 == 0 ? "" : "rgb"[r % 3] + std::string(),
+                    r % 17 == 0 ? "NA" : fmt::to_string(r * 13 % 29), 3 * r - 50, r * 17 % 47 + 3 * (r % 3),
                     r * 5 % 13 < 6 ? "no"
                     : r % 2 == 0   ? "yes"
                                    : "maybe");
@@ -351,6 +351,7 @@ TEST_F(FitTest, RanksAndThreadsDoNotMatter) {
   for (const auto& [text, o] : cases) {
     write(text);
     const std::string want = fitted_by(1, o);
+    EXPECT_EQ(want.find("\"number\""), std::string::npos);
     for (int ranks : {2, 3, 8}) EXPECT_EQ(fitted_by(ranks, o), want) << ranks;
     FitOptions threads = o;
     threads.threads = 3;
