@@ -34,9 +34,9 @@ format:  ## lay out all C++ files
 lint:  ## check layout, then look for likely mistakes
 	@tools/setup lint
 	@$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
-	@cmake --preset dev >build/dev.log || { cat build/dev.log; exit 1; }
-	@$(SOURCES) | grep -z '^affpcl/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
-	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/dev --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
+	@cmake --preset lint >build/lint.log || { cat build/lint.log; exit 1; }
+	@$(SOURCES) | grep -zE '^(affpcl|cli)/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
+	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/lint --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
 
 sanitize:  ## run the unit and command line tests under ASan and UBSan, those with threads under TSan (an hour)
 	@tools/setup test

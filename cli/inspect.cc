@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -75,6 +76,13 @@ void print_effects(const Model& m, const std::vector<std::string>& names) {
   for (const auto& [sentence, channels] : said)
     fmt::print("{}{}\n", sentence,
                channels.size() == m.channels.size() ? "" : " (" + join(channels, ", ") + ")");
+}
+
+// Coefficients that the rows leave open: columns are the same for all channels.
+std::vector<std::string> undetermined_names(const Model& m) {
+  std::vector<std::string> names;
+  for (std::size_t j : m.channels[0].undetermined) names.push_back(m.encoding.names()[j]);
+  return names;
 }
 
 // A log-likelihood with AIC and BIC. Older files of a second factor do not count parameters.
@@ -150,9 +158,11 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
                    : "",
                exact ? fmt::format("random-effects covariance {}", to_text(channel.covariance))
                      : fmt::format("learnt in one pass by {}", m.method));
+    double least = std::numeric_limits<double>::infinity();
+    for (const CovarianceTried& t : channel.tried) least = std::min(least, t.bic);
     for (std::size_t t = 0; t < channel.tried.size(); ++t)
-      fmt::print("{}{} {:.1f}", t == 0 ? " (BIC: " : ", ", channel.tried[t].name,
-                 channel.tried[t].bic);
+      fmt::print("{}{} {:.1f}", t == 0 ? " (BIC above the smallest: " : ", ", channel.tried[t].name,
+                 channel.tried[t].bic - least);
     fmt::print("{}\n", channel.tried.empty() ? "" : ")");
     if (channel.parameters > 0)
       fmt::print("  with one noise variance and no outlying agents: {}\n",
@@ -167,7 +177,7 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
     for (std::size_t j = 0; j < names.size(); ++j) {
       const double half = half_width(m, channel, j, level);
       fmt::print("  {:<{}} {:>11.4g} {:>11} {:>24} {:>6} {:>11}", names[j].substr(0, width), width,
-                 channel.centre.x[j], number(channel.centre.se, j),
+                 channel.centre.x[j], number(standard_error(channel, j)),
                  std::isnan(half) ? "-"
                                   : fmt::format("[{:.4g}, {:.4g}]", channel.centre.x[j] - half,
                                                 channel.centre.x[j] + half),
@@ -181,6 +191,9 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
     if (channel.pooled_weight > 0)
       fmt::print("an agent never seen has {:.2g} centre + {:.2g} pooled, by held-out agents\n",
                  1 - channel.pooled_weight, channel.pooled_weight);
+  if (const std::vector<std::string> open = undetermined_names(shown); !open.empty())
+    fmt::print("no standard error: columns are collinear, and the rows settle sums of the effects of {} only\n",
+               join(open, ", "));
   const char* const scale = e.numeric() || !e.generalised()
                                 ? "in units of the target"
                                 : "on the scale of the linear predictor";
@@ -221,7 +234,9 @@ std::string as_csv(const Model& m, const AgentModel* only, double level) {
     const ChannelModel& channel = m.channels[c];
     const std::vector<double> spread = spread_of(channel);
     for (std::size_t j = 0; j < names.size(); ++j) {
-      const double se = j < l.se.size() ? l.se[j] : std::nan("");
+      const double se = centre             ? standard_error(channel, j)
+                        : j < l.se.size() ? l.se[j]
+                                          : std::nan("");
       const double half =
           centre ? half_width(m, channel, j, level) : student_quantile((1 + level) / 2, 1e9) * se;
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(agent), rows, kind,
@@ -243,9 +258,10 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
   Json channels = Json::array(), agents = Json::array();
   for (std::size_t c = 0; c < m.channels.size(); ++c) {
     const ChannelModel& channel = m.channels[c];
-    Json lo = Json::array(), hi = Json::array(), df = Json::array();
+    Json se = Json::array(), lo = Json::array(), hi = Json::array(), df = Json::array();
     for (std::size_t j = 0; j < channel.centre.x.size(); ++j) {
       const double half = half_width(m, channel, j, level);
+      se.push_back(standard_error(channel, j));
       lo.push_back(channel.centre.x[j] - half), hi.push_back(channel.centre.x[j] + half);
       df.push_back(freedom(m, channel, j));
     }
@@ -257,7 +273,7 @@ Json as_json(const Model& m, const AgentModel* only, double level) {
                         {"correlations", correlations_json(channel, e.names())},
                         {"pooled", channel.pooled},
                         {"centre", channel.centre.x},
-                        {"centre_se", channel.centre.se},
+                        {"centre_se", std::move(se)},
                         {"centre_lo", std::move(lo)},
                         {"centre_hi", std::move(hi)},
                         {"centre_df", std::move(df)},

@@ -354,10 +354,11 @@ void ProgressLine::operator()(double share) {
   shown_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double left = share > 0 ? seconds * (1 - share) / share : 0;
-  const std::string time = left < 90     ? fmt::format("{:.0f} s", left)
-                           : left < 5400 ? fmt::format("{:.0f} min", left / 60)
-                                         : fmt::format("{:.1f} h", left / 3600);
-  fmt::print(stderr, "\r{:3.0f} %   {} left\033[K", 100 * share, time);
+  const std::string time = share <= 0    ? ""
+                           : left < 90   ? fmt::format("   {:.0f} s left", left)
+                           : left < 5400 ? fmt::format("   {:.0f} min left", left / 60)
+                                         : fmt::format("   {:.1f} h left", left / 3600);
+  fmt::print(stderr, "\r{:3.0f} %{}\033[K", 100 * share, time);
   std::fflush(stderr);
 }
 

@@ -4,9 +4,14 @@
 #   affpcl_fuzz         libFuzzer, with the preset fuzz (clang): make fuzz
 set(fuzz_sources fuzz/targets.cc fuzz/table_targets.cc)
 function(affpcl_reader_program name main)
-  add_executable(${name} ${main} ${fuzz_sources} fuzz/study_targets.cc)
+  # The reader of jobs is a part of the program.
+  add_executable(${name} ${main} ${fuzz_sources} fuzz/study_targets.cc fuzz/use_targets.cc
+    $<FILTER:$<TARGET_OBJECTS:affpcl_cli>,EXCLUDE,/cli/main\\.cc>)
   affpcl_flags(${name})
   target_link_libraries(${name} PRIVATE affpcl affpcl_private Threads::Threads)
+  if(TARGET affpcl_mpi)
+    target_link_libraries(${name} PRIVATE affpcl_mpi)
+  endif()
 endfunction()
 
 if(AFFPCL_FUZZ)

@@ -38,6 +38,9 @@ kind = "independent"
 """
 SYSTEM = {"A": [[[1.0, 0.2], [0.0, 1.5]], [[2.0, 0.0], [0.1, 1.0]]], "b": [[[1.0, 0.0], [0.5, 1.0]], [[0.0, 1.0], [1.0, 1.0]]],
           "mu": [[0.5, 0.5], [0.25, 0.75]]}
+WHOLE_SYSTEM = {"A": SYSTEM["A"], "mu": SYSTEM["mu"], "Phi": [[[1.0], [0.5]], [[0.0], [1.0]]], "theta": [[1.0], [0.5]],
+                "psi": [[1.0, 0.0], [1.0, 1.0]], "x0": [[0.0, 0.0], [1.0, 0.0]], "xc0": [0.5, 0.5], "thetac0": [0.1],
+                "states": [[0, 1, 0, 1], [1, 1, 0, 0]]}
 CHECKPOINT = '''[problem]
 kind = 'gaussian'
 agents = 3
@@ -54,6 +57,30 @@ period = 2
 '''  # the study of the target checkpoint (study_targets.cc)
 TABLE = "agent,x,kind,y\n" + "".join(
     f"{'abc'[r % 3]},{r % 7 - 3},{'uvw'[r % 3] if r % 5 else 'u'},{(r * 37 % 11) / 4 + r % 7}\n" for r in range(36))
+COUNTS = "agent,x,n\n" + "".join(f"{'abc'[r % 3]},{r % 7 - 3},{r * 37 % 11 % 5}\n" for r in range(36))
+JOB = """[job]
+name = "trial"
+sites = ["north", "south", "west"]
+min_sites = 3
+secure = true
+timeout = 60
+[fit]
+target = "y"
+features = ["x", "kind"]
+repeats = 1
+seed = 2
+score = true
+[site.north]
+data = "table.csv"
+agent = "agent"
+[site.south]
+data = ["table.csv"]
+may_leave = true
+[site.west]
+data = "table.csv"
+with = "table.csv"
+na = ["-", "none"]
+"""
 
 
 def tables():
@@ -71,10 +98,15 @@ def tables():
         "csv": [packed, b"sep=;\n# ours\na;b\n1,5;2026-11-30\n-;3+\n", "a,b\n1,é\n".encode("utf-16"), b"a|b\n\"x\"\"y\"|NA\n"],
         "npy": [npy.getvalue(), records.getvalue()],
         "npz": [npz.getvalue()],
-        "svmlight": [b"1 qid:3 1:0.5 7:2e1 # c\n-1 2:1\n"],
+        "svmlight": [b"1 1:0.5 7:2e1\n-1 2:1\n", b"1 qid:3 1:0.5 7:2e1 # c\n-1 2:1\n"],
         "idx": [images],
         "leaf": [json.dumps(leaf).encode()],
         "packed": [gzip.compress(packed, mtime=0), lzma.compress(packed)],
+        "fit": [packed, COUNTS.replace(",n\n", ",y\n").encode(), TABLE.replace(",y\n", ",z\n").replace("kind", "y").encode()],
+        "rows": [TABLE.replace("kind", "w").encode(), b"agent,y,a\n0,1,2\n0,2,2\n1,2.5,1e9\n1,-1,0\n"],
+        "log": [b"agent,state,next_state,reward,done\na,s,t,1,0\na,t,s,.5,1\nb,s,s,2,0\nb,t,s,-1,0\na,s,t,1,0\nb,s,t,0,1\n"],
+        "schedule": [b"round,agent\n1,0\n1,2\n2,1\n3,0\n3,1\n3,2\n4,0\n"],
+        "job": [JOB.encode()],
         "json": [json.dumps({"a": [1, -2.5e3, None, True, "\u00e9\\"], "b": {}}).encode()],
     }
 
@@ -121,9 +153,14 @@ def from_program(program):
 
         (folder / "spec.toml").write_text(SPEC)
         (folder / "table.csv").write_text(TABLE)
+        (folder / "counts.csv").write_text(COUNTS)
         run("run", "spec.toml", "--out", "study", "--checkpoint", "saved")
         run("fit", "table.csv", "--target", "y", "--agent", "agent", "--out", "numbers")
         run("fit", "table.csv", "--target", "kind", "--agent", "agent", "--features", "x,y", "--out", "classes")
+        run("fit", "counts.csv", "--target", "n", "--agent", "agent", "--family", "poisson", "--out", "counts")
+        models = [(folder / d / "model.json").read_bytes() for d in ("numbers", "classes", "counts")]
+        run("affinity", "table.csv", "--target", "y", "--agent", "agent", "--out", "pilot")
+        run("reproduce", "fig-specific", "--set", "run.steps=12", "--set", "run.replicates=2", "--out", "figure")
         (folder / "checkpoint.toml").write_text(CHECKPOINT)
         run("run", "checkpoint.toml", "--checkpoint", "kept", "--every", "2")
 
@@ -133,9 +170,13 @@ def from_program(program):
         saved = saves("saved")[-1]
         return {
             "spec": [SPEC.encode()],
-            "system": [json.dumps(SYSTEM).encode()],
-            "model": [(folder / d / "model.json").read_bytes() for d in ("numbers", "classes")],
-            "summary": [(folder / d / "summary.json").read_bytes() for d in ("study", "numbers")],
+            "system": [json.dumps(s).encode() for s in (SYSTEM, WHOLE_SYSTEM)],
+            "model": models,
+            "predict": models,
+            "centre": [(folder / d / "centre.json").read_bytes() for d in ("numbers", "counts", "classes")],
+            "folder": [b"\x1e".join((folder / d / n).read_bytes() if (folder / d / n).exists() else b""
+                                   for n in ("summary.json", "curves.csv", "agents.csv", "model.json", "claims.json"))
+                       for d in ("study", "figure", "numbers", "classes", "pilot")],
             "tasks": [saved[saved.index(b"\n") + 1:]],  # without the line before them
             "checkpoint": saves("kept"),
         }

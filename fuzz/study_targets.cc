@@ -1,5 +1,5 @@
-// Specs, finite systems, models, saved tasks, checkpoints, result folders, and what sites and the
-// centre of a federation send and keep.
+// Specs, models, saved tasks, checkpoints, and what sites and the centre of a
+// federation send and keep.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -13,8 +13,6 @@
 #include "affpcl/federation/journal.h"
 #include "affpcl/federation/message.h"
 #include "affpcl/output/model_file.h"
-#include "affpcl/output/result_folder-inl.h"
-#include "affpcl/problem/tabular.h"
 #include "affpcl/study/spec.h"
 #include "affpcl/study/study.h"
 #include "affpcl/study/task.h"
@@ -23,22 +21,8 @@
 namespace affpcl::fuzz {
 namespace {
 
-template <class Read>
-void refusable(Read read) {
-  try {
-    read();
-  } catch (const BadInput&) {
-  } catch (const Failure&) {
-  }
-}
-
 void read_spec(std::string_view bytes) {
   refusable([&] { read_study(std::string(bytes), "spec.toml", {}); });
-}
-
-void read_system(std::string_view bytes) {
-  const std::string path = scratch_file("system.json", bytes);
-  refusable([&] { read_finite_system(path); });
 }
 
 // A model that was read can be written and read again.
@@ -113,22 +97,11 @@ void read_journal_file(std::string_view bytes) {
   refusable([&] { read_journal(path, "job", {"a", "b"}); });
 }
 
-void read_summary(std::string_view bytes) {
-  const std::string path = scratch_file("summary.json", bytes);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  refusable([&] {
-    const ResultFiles result = read_result(folder);
-    print_json(page_data(result, 100'000));
-    print_json(compare(result, result));
-  });
-}
-
 }  // namespace
 
 std::span<const Target> study_targets() {
   static constexpr Target kAll[] = {
-      {"spec", read_spec},     {"system", read_system},
-      {"model", read_model_file},     {"tasks", read_tasks},     {"summary", read_summary},
+      {"spec", read_spec},       {"model", read_model_file},     {"tasks", read_tasks},
       {"message", read_message}, {"journal", read_journal_file}, {"checkpoint", read_checkpoint},
   };
   return kAll;

@@ -32,7 +32,8 @@ std::string scratch_file(const std::string& name, std::string_view bytes) {
 std::vector<Target> targets() {
   std::vector<Target> all(table_targets().begin(), table_targets().end());
 #ifndef AFFPCL_FUZZ_TABLES_ONLY
-  all.insert(all.end(), study_targets().begin(), study_targets().end());
+  for (const std::span<const Target> more : {study_targets(), use_targets()})
+    all.insert(all.end(), more.begin(), more.end());
 #endif
   return all;
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "affpcl/base/error.h"
+
 namespace affpcl::fuzz {
 
 struct Target {
@@ -15,9 +17,19 @@ struct Target {
 };
 
 std::span<const Target> table_targets();
-std::span<const Target> study_targets();  // specs, systems, models, saved tasks, result folders
+std::span<const Target> study_targets();  // specs, systems, models, what is saved and sent
+std::span<const Target> use_targets();    // what is done with what was read
 std::vector<Target> targets();
 const Target* find_target(std::string_view name);  // null where there is none
+
+template <class Read>
+void refusable(Read read) {
+  try {
+    read();
+  } catch (const BadInput&) {
+  } catch (const Failure&) {
+  }
+}
 
 // Writes a file of this name in a folder of this process; returns its path.
 std::string scratch_file(const std::string& name, std::string_view bytes);

@@ -2,11 +2,14 @@
 """Checks that built programs and libraries are hardened.
 
 usage: hardened.py PATH…         one line per fault, exit 1 if there is any; folders are searched
-       hardened.py --self-test   builds a program without hardening and sees that it is reported
+       hardened.py --self-test   builds programs without hardening and sees that it is reported
 
 A program must be position independent. Programs and libraries must resolve symbols before they start (now), make their
 tables read-only afterwards (RELRO), have no executable stack, and check their stack and their buffers (they call
-__stack_chk_fail and functions that end in _chk). Needs readelf (binutils).
+__stack_chk_fail and functions that end in _chk). They load the libraries that are meant to be loaded, and no other
+(docs/decisions/028-shared-libraries.md). Of a static library (.a) every object must be marked for control-flow enforcement
+(IBT, SHSTK). A program has the mark only where the C library's own objects have it: Debian 12's do not. Needs readelf
+(binutils).
 """
 import os
 import pathlib
@@ -16,6 +19,10 @@ import sys
 import tempfile
 
 import runpath
+
+
+LIBRARIES = {"libaffpcl", "libaffpcl_mpi", "libfmt", "libhwy", "libzip", "libsodium", "libz", "liblzma", "libzstd", "libmpi", "libstdc++",
+             "libgcc_s", "libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
 
 
 def shown(file, *options):
@@ -37,14 +44,24 @@ def faults(file):
         yield "does not check its stack"
     if not re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")):
         yield "does not check its buffers"
+    for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        if name.split(".so")[0] not in LIBRARIES:
+            yield f"loads {name}, which is not meant to be loaded"
+
+
+def archive_faults(file):
+    for member in shown(file, "-n").split("\nFile: ")[1:]:
+        if not ("IBT" in member and "SHSTK" in member):
+            yield f"{member.splitlines()[0]} is not marked for control-flow enforcement"
 
 
 def check(paths):
     bad = files = 0
     for path in paths:
-        for file in runpath.elf_files(pathlib.Path(path)):
+        archive = path.endswith(".a")
+        for file in [path] if archive else runpath.elf_files(pathlib.Path(path)):
             files += 1
-            for fault in faults(file):
+            for fault in archive_faults(file) if archive else faults(file):
                 print(f"{file}: {fault}")
                 bad += 1
     if files == 0:
@@ -57,13 +74,22 @@ def self_test():
     strong = ["-O2", "-fPIE", "-pie", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now"]
     weak = {"is not position independent": ["-no-pie", "-fno-pie"], "has no RELRO": ["-Wl,-z,norelro"],
             "resolves symbols late": ["-Wl,-z,lazy"], "has an executable stack": ["-Wl,-z,execstack"],
-            "does not check its stack": ["-fno-stack-protector"], "does not check its buffers": ["-U_FORTIFY_SOURCE"]}
+            "does not check its stack": ["-fno-stack-protector"], "does not check its buffers": ["-U_FORTIFY_SOURCE"],
+            "loads libdl.so.2, which is not meant to be loaded": ["-Wl,--no-as-needed,-l:libdl.so.2"]}
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "p"
         for fault, flags in {"": [], **weak}.items():
             subprocess.run([os.environ.get("CXX", "c++"), "-x", "c++", "-", "-o", program, *strong, *flags], input=text,
                            text=True, check=True, capture_output=True)
             assert list(faults(program)) == ([fault] if fault else []), (fault, list(faults(program)))
+        for marked in (True, False):
+            folder = pathlib.Path(folder)
+            compiled = subprocess.run([os.environ.get("CXX", "c++"), "-x", "c++", "-", "-c", "-o", folder / "o.o",
+                                       "-fcf-protection" + ("" if marked else "=none")], input=text, text=True, capture_output=True)
+            if compiled.returncode != 0:  # the machine has no such marks
+                break
+            subprocess.run(["ar", "rc", folder / f"{marked}.a", folder / "o.o"], check=True)
+            assert (not list(archive_faults(folder / f"{marked}.a"))) == marked
     return 0
 
 

@@ -7,16 +7,19 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/given_fit.h"
 #include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/law_check.h"
 #include "affpcl/mixed/learnt.h"
 #include "affpcl/mixed/posterior.h"
 #include "affpcl/mixed/ridge.h"
 #include "affpcl/mixed/serial.h"
+#include "affpcl/mixed/undetermined.h"
 #include "affpcl/mixed/unseen.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
 #include "affpcl/table/class_divergence.h"
+#include "affpcl/table/columns-inl.h"
 
 namespace affpcl {
 namespace {
@@ -30,6 +33,7 @@ struct ChannelFit {
   std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
   double correlation = 0;              // of successive rows' errors
   bool misled = false;                 // by agents' own noise, which is left out
+  bool given = false;                  // moments that are no sums over rows have no likelihood
   Learnt learnt;
   Ridge pooled;
   double mean = 0;  // of all agents' targets
@@ -236,10 +240,11 @@ CentreForm form_in_units(const WeightedForm& form, const Units& units) {
           .s2 = units.variance(m.variances.s2)};
 }
 
-ChannelModel describe_channel(const ChannelFit& fit, const Units& units) {
+ChannelModel describe_channel(const ChannelFit& fit, const Units& units, double centre_precision) {
   const Decomposition& best = fit.best();
   const std::size_t d = best.centre.size();
   ChannelModel channel;
+  channel.undetermined = undetermined({best.centre_cov.data(), d, d}, centre_precision);
   channel.pooled = units.coefficients(fit.pooled.x);
   channel.covariance = best.covariance;
   channel.converged = best.converged;
@@ -286,7 +291,8 @@ class MixedFit final : public FoldFit {
     model.restricted = restricted_;
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const ChannelFit& fit = channels_[c];
-      model.channels.push_back(describe_channel(fit, Units(frame_, c)));
+      model.channels.push_back(describe_channel(fit, Units(frame_, c), centre_precision_));
+      if (fit.given) continue;
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
           pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt, fit.pooled,
@@ -307,6 +313,7 @@ class MixedFit final : public FoldFit {
     if (same) notes.push_back("the rows do not tell the agents apart: all have the same model");
     if (misled)
       notes.push_back("held-out rows do not support noise variances of the agents' own: all have the same");
+    add_undetermined(notes);
     if (!converged)
       notes.push_back("the variances were still moving when the search for them ended");
     for (std::size_t c = 0; c < serial_.size(); ++c)
@@ -315,6 +322,18 @@ class MixedFit final : public FoldFit {
   }
 
  private:
+  // Columns are the same for all channels.
+  void add_undetermined(std::vector<std::string>& notes) const {
+    const Decomposition& best = channels_[0].best();
+    std::vector<std::string> names;
+    for (std::size_t j : undetermined({best.centre_cov.data(), frame_.d, frame_.d}, centre_precision_))
+      names.push_back(frame_.encoding.names()[j]);
+    if (!names.empty())
+      notes.push_back(fmt::format("columns are collinear, so that the rows settle sums of the effects of {} only: "
+                                  "predictions are as good, but single coefficients say nothing",
+                                  columns::listed(names)));
+  }
+
   std::string serial_note(std::size_t c) const {
     const std::vector<std::string>& outcomes = frame_.encoding.outcomes;
     const std::string of = outcomes.empty() ? "" : fmt::format(" of '{}'", outcomes[c]);
@@ -410,6 +429,19 @@ DecompositionOptions at_best(const Learnt& learnt, DecompositionOptions options)
 
 std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
   return std::make_unique<MixedScorer>(frame);
+}
+
+std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options, GivenMoments given) {
+  ChannelFit fit;
+  fit.moments = given.learnt.moments;
+  fit.as_they_are = std::move(given.own);
+  fit.learnt = std::move(given.learnt);
+  fit.given = true;
+  fit.pooled = fit_ridge(given.together, 0);
+  fit.mean = given.together.b[0] / given.together.rows[0];
+  std::vector<ChannelFit> channels;
+  channels.push_back(std::move(fit));
+  return std::make_unique<MixedFit>(frame, options, std::move(channels), std::vector<SerialTest>());
 }
 
 std::unique_ptr<FoldFit> MixedSolver::join(const Frame& frame, int without, Team& team) const {

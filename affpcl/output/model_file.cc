@@ -357,6 +357,7 @@ std::string model_json(const Model& model) {
                         {"pooled_weight", c.pooled_weight},
                         {"centre", to_json(c.centre, d)}});
     if (c.correlation > 0) channels.back()["correlation"] = c.correlation;
+    if (!c.undetermined.empty()) channels.back()["undetermined"] = c.undetermined;
     if (!c.typical_cov.empty()) channels.back()["typical_cov"] = lower(c.typical_cov, d);
     if (!c.forms.empty()) channels.back()["forms"] = forms_json(c.forms);
     if (!c.usual.empty()) channels.back()["noise_law"] = {{"usual", c.usual}, {"outlying", c.outlying}};
@@ -416,6 +417,7 @@ std::string model_json(const Model& model) {
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
       {"agents", std::move(agents)}};
+  if (model.privacy) all["privacy"] = privacy_json(*model.privacy);
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
   if (e.leveled()) all["levels"] = levels_json(model);
@@ -524,6 +526,9 @@ Model parse_model(const std::string& text, const std::string& path) {
       channel.log_likelihood = r.get<double>(c, "log_likelihood");
       channel.parameters = r.get<std::size_t>(c, "parameters");
     }
+    if (c.contains("undetermined"))
+      for (const std::size_t j : r.get<std::vector<std::size_t>>(c, "undetermined"))
+        j < d ? channel.undetermined.push_back(j) : r.damaged("undetermined");
     if (c.contains("correlation")) channel.correlation = r.get<double>(c, "correlation");
     if (c.contains("typical_cov")) channel.typical_cov = r.covariance(c, "typical_cov", d);
     if (c.contains("singular")) channel.singular = r.get<bool>(c, "singular");
@@ -625,6 +630,7 @@ std::string fit_summary_json(const FitResult& result) {
            {"columns", model.encoding.dim() - 1},
            {"notes", spell_options(result.notes, OptionStyle::kKey)}};
   all["manifest"]["ranks"] = result.ranks;
+  if (model.privacy) all["privacy"] = privacy_json(*model.privacy);
   if (model.joined)
     all["joined"] = {{"centre_agents", model.centre_agents},
                      {"centre_rows", model.centre_rows},

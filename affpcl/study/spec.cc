@@ -16,6 +16,7 @@
 #include "affpcl/method/method.h"
 #include "affpcl/problem/catalogue.h"
 #include "affpcl/study/toml_text.h"
+#include "affpcl/study/toml_write-inl.h"
 
 namespace affpcl {
 namespace {
@@ -79,6 +80,7 @@ const Params<MethodSpec>& method_table() {
        "instead of period: samples between two rounds, in steps of `batch`, the last one with what "
        "is left",
        between(0, 1e9)},
+      {"sum", &MethodSpec::sum, kSumsDoc},
   };
   return kParams;
 }
@@ -88,19 +90,6 @@ constexpr std::string_view kStepKeys[] = {"step_size", "step_size_central", "ste
                                           "step_size_ratio"};
 
 // ---- TOML to values ----
-
-// A node as a person would write it.
-std::string written(const toml::node& node) {
-  if (const auto* x = node.as_floating_point()) return to_text(x->get());
-  if (const auto* list = node.as_array()) {
-    std::string text;
-    for (const toml::node& item : *list) text += (text.empty() ? "" : ", ") + written(item);
-    return "[" + text + "]";
-  }
-  std::ostringstream out;
-  node.visit([&](const auto& n) { out << n; });
-  return out.str();
-}
 
 std::string allowed_words(const std::vector<std::string_view>& words) {
   return "; allowed: " + join(words, ", ");
@@ -180,7 +169,7 @@ class Parser {
       if (!n.is_number() || !x || !std::isfinite(*x) || *x <= 0)
         fail(fmt::format("{} = {} is not allowed: it must be a finite number above 0, or a table "
                          "like {{schedule = \"log-constant\"}}",
-                         what, written(n)),
+                         what, toml_value(n)),
              &n);
       return *x;
     };
@@ -190,7 +179,7 @@ class Parser {
       if (n == nullptr) return std::string(allowed.front());
       const auto word = n->is_string() ? n->as_string()->get() : std::string();
       if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
-        fail(fmt::format("{}.{} = {} is not known{}", full, name, written(*n),
+        fail(fmt::format("{}.{} = {} is not known{}", full, name, toml_value(*n),
                          allowed_words(allowed)),
              n);
       return word;
@@ -511,10 +500,9 @@ Study read_study(const std::string& text, const std::string& name,
 
   Study study;
   study.name = name;
-  std::ostringstream as_toml, as_json;
-  as_toml << root;
+  std::ostringstream as_json;
   as_json << toml::json_formatter(root);
-  study.toml = as_toml.str();
+  study.toml = toml_document(root);
   study.json = as_json.str();
   study.title = root["title"].value_or(std::string());
 
@@ -537,7 +525,7 @@ Study read_study(const std::string& text, const std::string& name,
         !(setting.spec.problem.all().contains("file") &&
           !setting.spec.problem.text("file").empty())) {
       const std::int64_t n = setting.spec.problem.integer("agents");
-      for (std::int64_t a : setting.spec.run.curve_agents)
+      for (std::int64_t a : n > 0 ? setting.spec.run.curve_agents : std::vector<std::int64_t>())
         if (a >= n || a < -n)
           in.fail(fmt::format("run.curve_agents holds {}, but there are {} agents", a, n));
     }

@@ -163,6 +163,30 @@ TEST(SpecReader, TheKeptTextIsEnoughToRunItAgain) {
   EXPECT_EQ(j["method"][1]["step_size"], 0.5);
 }
 
+TEST(SpecReader, TheKeptTextHasItsListsOnOneLine) {
+  const std::string text = read_study(kFull + R"(
+[sweep]
+"problem.delta_env" = [0.0, 0.05, 1.0, -0.0]
+"run.step_size" = [0.5, {schedule = "log-constant", per = "agent"}]
+)",
+                                      "a.toml", {})
+                               .toml;
+  EXPECT_NE(text.find("\n[sweep]\n\"problem.delta_env\" = [0.0, 0.05, 1.0, -0.0]\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("[0.5, {per = \"agent\", schedule = \"log-constant\"}]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n[[method]]\n"), std::string::npos) << text;
+}
+
+TEST(SpecReader, TheKeptTextHoldsAnyText) {
+  const auto title = [](const Study& s) { return s.title; };
+  const Study first = read_study("title = \"\"\"a\nb\\t'\\\"\\\\ \\u0001 é\"\"\"\n" + kFull.substr(kFull.find("[problem]")), "a", {});
+  EXPECT_EQ(title(first), "a\nb\t'\"\\ \x01 é");
+  const Study again = read_study(first.toml, "b", {});
+  EXPECT_EQ(title(again), title(first));
+  EXPECT_EQ(again.toml, first.toml);
+}
+
 TEST(SpecReader, TailIsTenOrAllIfFewer) {
   EXPECT_EQ(spec_of(kProblem + "[run]\nsteps = 6\n" + kMethod).run.tail, 6);
   EXPECT_EQ(spec_of(kProblem + "[run]\nsteps = 6\ntail = 6\n" + kMethod).run.tail, 6);

@@ -76,6 +76,9 @@ Model in_units(Model model) {
   for (ChannelModel& channel : model.channels) {
     units.turn(channel.centre, own_covariance(channel));
     units.turn(channel.D);
+    // The prediction where all columns are 0 takes the coefficients of all of them.
+    if (!channel.undetermined.empty() && channel.undetermined[0] != 0)
+      channel.undetermined.insert(channel.undetermined.begin(), 0);
   }
   for (AgentModel& agent : model.agents)
     for (LinearModel& own : agent.channels) units.turn(own, own.cov);
@@ -100,9 +103,16 @@ std::vector<double> spread_of(const ChannelModel& channel) {
   return spread;
 }
 
+double standard_error(const ChannelModel& channel, std::size_t j) {
+  const std::vector<std::size_t>& open = channel.undetermined;
+  if (j >= channel.centre.se.size() || std::binary_search(open.begin(), open.end(), j))
+    return std::nan("");
+  return channel.centre.se[j];
+}
+
 double freedom(const Model& m, const ChannelModel& channel, std::size_t j) {
   const std::size_t d = channel.centre.x.size();
-  if (channel.centre.se.size() != d || channel.D.empty()) return std::nan("");
+  if (channel.D.empty() || std::isnan(standard_error(channel, j))) return std::nan("");
   const bool varies = channel.D[j * d + j] > 0;
   const auto count = static_cast<double>(varies ? m.centre_agents : m.centre_rows);
   return std::max(1.0, count - (varies ? 1 : static_cast<double>(d)));

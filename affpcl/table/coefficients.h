@@ -23,6 +23,9 @@ std::string channel_name(const Model& model, std::size_t channel);
 // Standard deviations of the agents' coefficients; empty for a stream.
 std::vector<double> spread_of(const ChannelModel& channel);
 
+// Of a coefficient of the centre: NaN where it is not known, or the rows leave the coefficient open.
+double standard_error(const ChannelModel& channel, std::size_t coefficient);
+
 // Degrees of freedom of a coefficient of the centre, by containment: agents where it differs
 // between them, else rows, less the coefficients. NaN where there is no standard error.
 double freedom(const Model& model, const ChannelModel& channel, std::size_t coefficient);

@@ -80,7 +80,6 @@ class FoldFit {
 
 class FoldedSolver : public Solver {
  public:
-  Parallel parallel() const final { return Parallel::kProcesses; }
   RowOrder row_order() const final { return RowOrder::kInFolds; }
   Fitted solve(Frame& frame, const FitRun& run) final;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace affpcl {
 
 struct Frame;
+struct PrivacyTerms;
 
 // The models that compete for an agent: with random effects, from its own rows only, and one for
 // all agents.
@@ -104,6 +106,9 @@ struct ChannelModel {          // what all agents share
   // of the form with the smallest BIC, and how many numbers were estimated.
   double log_likelihood = 0;
   std::size_t parameters = 0;
+  // Coefficients of the centre that the rows leave open (mixed/undetermined.h): their standard errors
+  // say nothing but the prior.
+  std::vector<std::size_t> undetermined = {};
   bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
   // Of a linear model with one factor.
   std::vector<CentreForm> forms = {};
@@ -141,6 +146,7 @@ struct Model {
   LevelModel levels;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
+  std::shared_ptr<const PrivacyTerms> privacy = {};  // of the rows, where they have it
   std::string command, version;
   std::vector<std::string> files;
   std::size_t rows = 0;

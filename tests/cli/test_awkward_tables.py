@@ -307,7 +307,7 @@ def opened_for_writing(pipe):
 
 def interrupt(process, sent):
     process.send_signal(sent)
-    process.wait(timeout=10)  # 2 s on a machine that is not busy
+    process.wait(timeout=60)  # 2 s on a machine that is not busy; without the signal it waits for ever
     assert process.returncode == 130
 
 

@@ -90,6 +90,7 @@ def test_inspect(fitted):
     printed = fitted.succeed("inspect", "m").stdout
     assert "spread" in printed
     assert "kind=z" in printed
+    assert "(BIC above the smallest: " in printed
 
 
 def test_inspect_json(fitted):
@@ -208,3 +209,20 @@ def test_intervals_of_many_agents_hold_the_share_they_state(affpcl):
     held = [float(row["prediction_lo"]) <= float(row["y"]) <= float(row["prediction_hi"])
             for row in rows_of(affpcl, "many_p.csv")]
     assert .88 < sum(held) / agents < .92  # the standard error is .003
+
+
+
+def test_inspect_names_collinear_columns(affpcl):
+    """Three 0/1 columns that sum to 1: single effects are not known, and no standard error is made up."""
+    rows = ["site,y,a,b,c,x"]
+    for i in range(120):
+        kind, x = i % 3, i * 37 % 50 / 50
+        rows.append(f"s{i // 3 % 6},{2 * kind + x + i * 31 % 17 / 17:.4f},{kind == 0:d},{kind == 1:d},{kind == 2:d},{x}")
+    affpcl.write("t.csv", "\n".join(rows) + "\n")
+    printed = affpcl.succeed("fit", "t.csv", "--target", "y", "--agent", "site", "--out", "collinear", "--no-score").stdout
+    assert "columns are collinear, so that the rows settle sums of the effects of a, b, c only" in printed
+    channel = affpcl.json("inspect", "collinear")["channels"][0]
+    assert [se is None for se in channel["centre_se"]] == [False, True, True, True, False]  # of standardised columns
+    printed = affpcl.succeed("inspect", "collinear").stdout  # where columns are 0 the intercept needs their effects
+    assert "settle sums of the effects of intercept, a, b, c only" in printed
+    assert next(line.split() for line in printed.splitlines() if line.split()[:1] == ["a"])[2:5] == ["-"] * 3

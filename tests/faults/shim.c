@@ -4,7 +4,7 @@
  *   FAULT_AT      which of the calls fails, from 1; 0: none
  *   FAULT_KIND    fail: it returns the error; short: a write takes half of its bytes
  *   FAULT_ERROR   the number of the error
- *   FAULT_COUNT   a file for the number of calls
+ *   FAULT_COUNT   a file to which every process appends the number of its calls
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static int descriptor_under(int file) {
   char link[64], path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   const ssize_t size = readlink(link, path, sizeof path - 1);
-  if (size <= 0) return 0;
+  if (size <= 0 || path[0] != '/') return 0; /* a pipe has no path */
   path[size] = '\0';
   return under(path);
 }
@@ -110,8 +110,8 @@ int mkdir(const char* path, mode_t mode) {
 }
 
 __attribute__((destructor)) static void report(void) {
-  FILE* out = REAL(fopen)(word("FAULT_COUNT"), "w");
+  FILE* out = REAL(fopen)(word("FAULT_COUNT"), "a");
   if (out == NULL) return;
-  fprintf(out, "%d", calls);
+  fprintf(out, "%d\n", calls);
   fclose(out);
 }
