@@ -34,9 +34,9 @@ format:  ## lay out all C++ files
 lint:  ## check layout, then look for likely mistakes
 	@tools/setup lint
 	@$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
-	@cmake --preset dev >build/dev.log || { cat build/dev.log; exit 1; }
-	@$(SOURCES) | grep -z '^affpcl/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
-	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/dev --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
+	@cmake --preset lint >build/lint.log || { cat build/lint.log; exit 1; }
+	@$(SOURCES) | grep -zE '^(affpcl|cli)/.*\.cc$$' | grep -zvE '_(test|bench)\.cc$$' | \
+	  xargs -0 -r -n 1 -P $(JOBS) sh -c 'echo "$$0"; clang-tidy -p build/lint --quiet --warnings-as-errors="*" "$$0" 2>/dev/null'
 
 sanitize:  ## run the unit and command line tests under ASan and UBSan, those with threads under TSan (an hour)
 	@tools/setup test
@@ -51,11 +51,12 @@ fuzz:  ## fuzz every reader of files for SECONDS each
 	@cmake --build --preset fuzz -j $(JOBS) --target affpcl_fuzz affpcl_cli
 	@$$(cat build/.python) tools/fuzz $(SECONDS)
 
-bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the machine's limits
+bench:  ## measure affpcl on this machine against NumPy, PyTorch, JAX, Numba, Eigen and the machine's limits; fits against GPBoost and others
 	@tools/setup bench
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli eigen_round affpcl_bench
 	.venv/bin/python bench/compare.py build/release
+	build/bench-venv/bin/python bench/fits.py build/release/affpcl --json build/bench/fits.json
 	build/release/affpcl_bench
 
 growth:  ## time and memory as powers of agents, rows, columns and features (about ten minutes)

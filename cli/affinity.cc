@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <span>
 
 #include "affpcl/affinity/affinity.h"
+#include "affpcl/affinity/affinity_archive.h"
 #include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
 #include "affpcl/base/error.h"
@@ -15,6 +17,7 @@
 #include "affpcl/output/affinity_file.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/runtime/collectives.h"
 #include "affpcl/study/study.h"
 #include "affpcl/table/known.h"
 #include "cli/processes.h"
@@ -166,20 +169,42 @@ struct AffinityVerb : CommonOptions {
   bool measure = false;
 };
 
-int of_spec(const AffinityVerb& o, const std::string& path, const std::string& command_line) {
-  const Study study = read_study_file(path, o.overrides());
-  Json all{{"command", command_line}, {"settings", Json::array()}};
-  for (std::size_t i = 0; i < study.settings.size(); ++i) {
+// The scores of as many settings as there are ranks, one each: on rank 0, in order.
+std::vector<Affinity> score_some(const Study& study, std::size_t from, int rounds, Processes& all) {
+  std::vector<std::byte> mine;
+  on_all_ranks(all, [&] {
+    const std::size_t i = from + static_cast<std::size_t>(all.rank());
+    if (i >= study.settings.size()) return;
     const Spec& spec = study.settings[i].spec;
     const std::unique_ptr<Problem> problem =
         problem_kind(spec.problem_kind).make(spec.problem, spec.run.seed, 0);
-    const Affinity a = affinity(*problem, {.seed = spec.run.seed, .rounds = o.rounds});
+    mine = pack(affinity(*problem, {.seed = spec.run.seed, .rounds = rounds}));
+  });
+  std::vector<Affinity> scores;
+  all.gather(mine, [&](std::span<const std::byte> theirs) {
+    if (!theirs.empty()) scores.push_back(unpack_affinity(theirs));
+  });
+  return scores;
+}
+
+int of_spec(const AffinityVerb& o, const std::string& path, const std::string& command_line) {
+  const Study study = read_study_file(path, o.overrides());
+  Processes& all = processes();
+  const auto ranks = static_cast<std::size_t>(all.count());
+  Json scored{{"command", command_line}, {"settings", Json::array()}};
+  std::vector<Affinity> some;
+  for (std::size_t i = 0; i < study.settings.size(); ++i) {
+    if (i % ranks == 0) some = score_some(study, i, o.rounds, all);
     const std::vector<Estimate> gains = o.measure ? measured(study, i, o) : std::vector<Estimate>{};
-    all["settings"].push_back(as_json(study.settings[i], a, gains));
-    if (!o.json && !o.quiet) print_text(study.settings[i], a, gains);
-    if (interruption()) return kInterrupted;
+    if (all.first()) {
+      const Affinity& a = some[i % ranks];
+      scored["settings"].push_back(as_json(study.settings[i], a, gains));
+      if (!o.json && !o.quiet) print_text(study.settings[i], a, gains);
+    }
+    if (all.any(interruption())) return kInterrupted;
   }
-  const std::string text = print_json(all, {.indent = 1}) + "\n";
+  if (!all.first()) return kOk;
+  const std::string text = print_json(scored, {.indent = 1}) + "\n";
   if (o.json) std::fputs(text.c_str(), stdout);
   if (!o.out.empty()) write_file(o.out, text);
   return kOk;
@@ -245,8 +270,8 @@ int score(const AffinityVerb& o, const Verb& verb, const std::string& command_li
         fmt::format("affinity takes one spec, or data, and got {} files with a .toml among them",
                     paths.size()));
   refuse_useless_options(verb, spec, paths[0]);
-  first_alone("affinity");  // the others are not even asked (main.cc)
-  return spec ? of_spec(o, paths[0], command_line) : of_data(o, verb, command_line);
+  if (spec) return of_spec(o, paths[0], command_line);
+  return first_alone("affinity of data") ? of_data(o, verb, command_line) : kOk;
 }
 
 }  // namespace
@@ -260,7 +285,8 @@ Verb affinity_verb(const std::string& command_line) {
           "Examples:\n  affpcl affinity examples/demo.toml --set problem.delta_env=0.5 --measure\n"
           "  affpcl affinity examples/shops.csv --target sales --agent shop --out alike --report\n"
           "  affpcl affinity my.csv --centre centre.json",
-      .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); }};
+      .action = [o, command_line](const Verb& v) { return score(*o, v, command_line); },
+      .many_processes = true};
   verb.option("what", &o->table.frame.paths, "SPEC.toml|DATA…",
               fmt::format("an experiment (TOML), or data: {}", kDataDoc), {.required = true});
   verb.group = kOfSpecs;

@@ -18,6 +18,7 @@
 #include "affpcl/base/json.h"
 #include "cli/federate_flare.h"
 #include "cli/federate_local.h"
+#include "cli/federate_run.h"
 #include "cli/job_file.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -52,11 +53,20 @@ class ShownOnly {
 
 std::string journal_of(const std::string& folder) { return (fs::path(folder) / "journal").string(); }
 
+// What sites keep beside their folders for the next attempt: NAME.JOB.sent, NAME.JOB.release.
+std::vector<fs::path> kept_by_sites(const fs::path& folder, std::string_view what) {
+  std::vector<fs::path> found;
+  if (fs::is_directory(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == what) found.push_back(entry.path());
+  return found;
+}
+
 // In production the journal is at the server.
 void refuse_folder(const Options& o, bool production) {
   const fs::path folder = o.out;
   const bool there = fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
-  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log");
+  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log") || !kept_by_sites(folder, ".release").empty();
   const bool interrupted = fs::exists(journal_of(o.out)) || (production && logged && !done);
   if (o.resume && !interrupted)
     throw BadInput(fmt::format("--resume: there is no interrupted job in {}", o.out));
@@ -95,10 +105,11 @@ constexpr const char* kModels[] = {"given", "alone", "pooled"};  // as summary.j
 
 // What every site found out; its models stay in its folder.
 Json summary(const JobFile& job, const Federated& done, const std::string& out) {
-  Json sites = Json::array(), all = nullptr;
+  Json sites = Json::array(), all = nullptr, privacy = nullptr;
   for (const std::string& name : done.sites) {
     const Json own = read_json(fs::path(out) / name / "summary.json");
     const Json::Array& agents = own["agents"].elements();
+    if (own.contains("privacy")) privacy = own["privacy"];
     std::int64_t rows = 0;
     for (const Json& agent : agents) rows += agent.get<std::int64_t>("rows");
     Json site{{"site", name},
@@ -118,6 +129,7 @@ Json summary(const JobFile& job, const Federated& done, const std::string& out) 
               {"secure", job.secure},
               {"rounds", done.rounds},
               {"seconds", done.seconds},
+              {"privacy", std::move(privacy)},
               {"score", std::move(all)},
               {"sites", std::move(sites)}};
 }
@@ -127,7 +139,7 @@ void print_notes(const Json& sites) {
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const Json& site : sites.elements())
     for (const Json& note : site["notes"].elements()) {
-      const std::string text = note.string();
+      const std::string& text = note.string();
       auto at = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
       if (at == notes.end()) at = notes.insert(at, {text, {}});
       at->second.push_back(site.get<std::string>("site"));
@@ -166,12 +178,25 @@ void print_scores(const Json& result, std::size_t width) {
              stdout);
 }
 
+void print_folder(const Json& result, const Options& o, const char* what) {
+  if (o.out.empty())
+    fmt::print("--out DIR keeps every site's own {}, and the ledger of what it sent\n", what);
+  else
+    fmt::print("each site's own {2} in {0}/{1} and so on; what all have in common in {0}/centre\n", o.out,
+               result["sites"][0].get<std::string>("site"), what);
+}
+
 void print(const Json& result, const Options& o) {
   fmt::print("{} sites, {} sums{}, {:.1f} s, engine {}\n", result["sites"].size(),
              result.get<std::int64_t>("rounds"),
              result.get<bool>("secure") ? ", masked: the centre can read no single site's part"
                                         : " without masks: the centre can read every site's part",
              result.get<double>("seconds"), result.get<std::string>("engine"));
+  if (result.contains("task")) {
+    print_study(result);
+    print_folder(result, o, "results");
+    return;
+  }
   print_notes(result["sites"]);
   std::size_t width = 4;
   for (const Json& site : result["sites"].elements())
@@ -180,12 +205,7 @@ void print(const Json& result, const Options& o) {
     fmt::print("not scored\n");
   else
     print_scores(result, width);
-  if (o.out.empty()) {
-    fmt::print("--out DIR keeps every site's own models, and the ledger of what it sent\n");
-    return;
-  }
-  fmt::print("each site's own models in {0}/{1} and so on; what all have in common in {0}/centre\n", o.out,
-             result["sites"][0].get<std::string>("site"));
+  print_folder(result, o, "models");
 }
 
 int federate(Options o) {
@@ -217,6 +237,7 @@ int federate(Options o) {
     line.reset();
     if (!o.resume) {
       fs::remove(options.journal);
+      for (const fs::path& sent : kept_by_sites(out, ".sent")) fs::remove(sent);
       if (fs::is_empty(out)) fs::remove(out);
     }
     throw;
@@ -232,7 +253,8 @@ int federate(Options o) {
     if (!o.quiet) fmt::print("what all sites have in common in {}/centre; each site has its own models\n", o.out);
     return kOk;
   }
-  const Json result = summary(job, done, out);
+  const bool study = job.task == "run";
+  const Json result = study ? study_summary(job, done, out) : summary(job, done, out);
   if (o.json)
     fmt::print("{}\n", print_json(result, {.indent = 2}));
   else if (!o.quiet)
@@ -245,11 +267,12 @@ int federate(Options o) {
 Verb federate_verb() {
   auto o = std::make_shared<Options>();
   Verb verb{.name = "federate",
-            .doc = "one model per agent over several sites, whose rows stay where they are: masked sums leave a site",
+            .doc = "one model per agent over several sites, or a study of methods: rows stay where they are, and masked sums leave a site",
             .examples =
                 "Examples:\n  affpcl federate examples/federation/job.toml\n"
                 "  affpcl federate job.toml --out result --report\n"
                 "The job: [job] sites, engine, min_sites, secure; [fit] the options of `affpcl fit`; [site.NAME] data.\n"
+                "task = \"run\": in place of [fit] the spec of `affpcl run` on problem.kind = \"rows\", or spec = \"study.toml\".\n"
                 "engine = \"local\" runs every site as a process of this machine; sim, poc and production run\n"
                 "over NVIDIA FLARE (pip install 'affpcl[flare]'). docs/federation.md sets up three organisations.",
             .action = [o](const Verb&) { return federate(*o); }};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -26,6 +27,27 @@ namespace fs = std::filesystem;
 constexpr int kMostStarts = 4;  // of a site whose process is killed
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
 
+// The study of a job in a file that the sites' processes read; removed at the end.
+class SpecFile {
+ public:
+  explicit SpecFile(const JobFile& job)
+      : folder_((fs::temp_directory_path() / "affpcl-study-XXXXXX").string()) {
+    if (::mkdtemp(folder_.data()) == nullptr) throw Failure(fmt::format("{}: cannot be made", folder_));
+    path_ = (fs::path(folder_) / (job.name + ".toml")).string();
+    write_file(path_, job.spec);
+  }
+  ~SpecFile() {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  SpecFile(const SpecFile&) = delete;
+  SpecFile& operator=(const SpecFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string folder_, path_;
+};
+
 class Local {
  public:
   Local(const JobFile& job, const FederateOptions& o)
@@ -33,6 +55,7 @@ class Local {
         o_(o),
         key_(job.key_of_data()),
         program_(fs::read_symlink("/proc/self/exe").string()),
+        spec_(job.task == "run" ? std::make_unique<SpecFile>(job) : nullptr),
         centre_({.job = key_, .sites = names(), .min_sites = job.min_sites, .secure = job.secure,
                  .journal = o.journal}) {
     for (const SiteSettings& site : job.sites) start(site);
@@ -77,11 +100,14 @@ class Local {
 
   void start(const SiteSettings& settings) {
     const auto threads = std::max<std::size_t>(1, std::thread::hardware_concurrency() / job_.sites.size());
-    std::vector<std::string> words = {program_, "fit"};
+    std::vector<std::string> words = {program_, job_.task};
     const auto add = [&](const std::vector<std::string>& more) {
       words.insert(words.end(), more.begin(), more.end());
     };
-    add(settings.data);
+    if (spec_)
+      add({spec_->path(), "--set=problem.file=" + settings.data[0]});
+    else
+      add(settings.data);
     const auto option = [](const std::string& word) { return word.substr(0, word.find('=')); };
     for (const std::string& word : job_.words)  // what the site says itself replaces it
       if (std::none_of(settings.words.begin(), settings.words.end(),
@@ -178,6 +204,7 @@ class Local {
   const JobFile& job_;
   const FederateOptions& o_;
   std::string key_, program_;
+  std::unique_ptr<SpecFile> spec_;
   FederationCentre centre_;
   std::map<std::string, Site> sites_;
   std::vector<std::string> refused_;

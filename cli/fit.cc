@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "affpcl/output/federation_file.h"
 #include "affpcl/output/model_file.h"
 #include "cli/fit_table.h"
+#include "cli/job_file.h"
 #include "cli/processes.h"
 #include "cli/site.h"
 #include "cli/terminal.h"
@@ -123,15 +125,9 @@ void add_family(Verb& verb, FitVerb& o) {
   add_param(verb, "crossed", &frame.crossed, "COLUMN");
 }
 
-void add_site(Verb& verb, SiteOfJob& site) {
-  verb.option("--site", &site.name, "NAME",
-              "take part in a federation as this site, with messages on standard input and output; "
-              "`affpcl federate` starts it so");
-  verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
-  verb.flag("--may-leave", &site.may_leave,
-            "--site: the others may go on without this site, and then learn the sums of its rows");
-  verb.flag("--unmasked", &site.unmasked,
-            "--site: answer also where sums are not masked, so that the centre can read each site's part");
+void add_privacy(Verb& verb, FitOptions& fit) {
+  add_param(verb, "privacy", &fit.privacy, "EPSILON,DELTA");
+  add_param(verb, "bounds", &fit.bounds, "BOUNDS");
 }
 
 void add_output(Verb& verb, FitVerb& o) {
@@ -215,7 +211,7 @@ void give_out(const FitResult& result, const FitVerb& o, ResultFolder* folder,
     folder->add("summary.json", fit_summary_json(result));
     if (result.model.solver == SolverKind::kExact && !result.model.joined)
       folder->add("centre.json", centre_json(result.model, site != nullptr));
-    if (site != nullptr) folder->add("ledger.json", ledger_json(*site));
+    if (site != nullptr) folder->add("ledger.json", ledger_json(*site, result.model));
     folder->commit();
   }
   const std::string page = o.report ? write_report(o.out) : "";
@@ -245,13 +241,19 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
   if (!verb.given("--level-rows")) options.frame.level_rows = kSiteLevelRows;
   options.frame.site = o.site.name;
   options.sum = Sums::kFixed;
+  options.job = o.site.job, options.release = kept_beside(o.out, o.site, "release");
+  SiteOfJob site_of_job = o.site;
+  site_of_job.sent = kept_beside(o.out, o.site, "sent");
+  std::vector<std::string> files = data_files(options.frame.paths);
+  files.insert(files.end(), options.frame.beside.begin(), options.frame.beside.end());
+  site_of_job.rows = hash_of_files(o.site.job, files);
   options.stop = &interruption();
   if (o.report) refuse_report_without(o.out);
   ResultFolder folder(o.out, o.force);
   const InputScope inputs(&interruption());
   FitResult result;
   at_site(
-      o.site,
+      site_of_job,
       [&](SiteProcesses& site) {
         options.processes = &site;
         options.progress = [&](double share) { site.set_progress(share); };
@@ -261,15 +263,14 @@ int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_l
         return centre_json(result.model, true);
       },
       [&](const SiteProcesses& site) { give_out(result, o, &folder, &site); });
+  std::filesystem::remove(site_of_job.sent);  // the ledger has it
   return kOk;
 }
 
 int fit_tables(const FitVerb& o, const Verb& verb, const std::string& command_line) {
   if (!o.site.name.empty()) return fit_at_site(o, verb, command_line);
   FitOptions options = checked_options(o, verb);
-  const bool in_one_pass = options.solver == SolverKind::kStream;
-  if (in_one_pass && !first_alone("a fit in one pass")) return kOk;
-  Processes& all = in_one_pass ? this_process() : processes();
+  Processes& all = processes();
   options.processes = &all;
   if (options.threads == 0) options.threads = default_threads();
   std::unique_ptr<ResultFolder> folder;  // refused before the work, not after
@@ -316,6 +317,7 @@ Verb fit_verb(const std::string& command_line) {
   add_log(verb, o->td);
   add_solver(verb, *o);
   add_param(verb, "sum", &o->sum, "float|fixed");
+  add_privacy(verb, o->fit);
   add_site(verb, o->site);
   add_output(verb, *o);
   return verb;

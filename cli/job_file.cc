@@ -14,10 +14,14 @@
 #include <iterator>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
+#include "affpcl/base/join.h"
+#include "affpcl/study/spec.h"
 #include "affpcl/study/toml_text.h"
+#include "affpcl/table/privacy.h"
 #include "cli/verbs.h"
 
 namespace affpcl::cli {
@@ -26,16 +30,21 @@ namespace fs = std::filesystem;
 
 using Names = std::vector<std::string_view>;
 
-const Names kSections = {"job", "fit", "site"};
+const Names kTasks = {"fit", "run"};
+const Names kSections = {"job", "fit", "privacy", "site"};
+const Names kRunSections = {"job", "site", "title", "problem", "run", "method", "sweep"};
 const Names kJobKeys = {"task",    "engine",      "name",   "sites", "min_sites",
-                        "secure", "startup_kit", "timeout", "user"};
+                        "secure", "startup_kit", "timeout", "user", "spec"};
 // Keys that concern how a site reads its own rows; `data` and `may_leave` are its own alone.
 const Names kSiteKeys = {"data", "may_leave", "with", "agent", "exclude",  "sep",
                          "decimal", "encoding", "na", "skip",  "comment", "threads"};
+// Of a study; those but threads take the place of the study's problem.KEY.
+const Names kRunSiteKeys = {"data", "may_leave", "with", "weights", "agent", "threads"};
 // Options of `fit` that the federation sets, or that belong to one site.
 const std::set<std::string_view> kNotInFit = {
     "data", "with", "site", "job", "may_leave", "unmasked", "out",  "force", "report",
-    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre"};
+    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre",
+    "privacy", "bounds"};  // these have a section of their own
 constexpr double kLongest = 86'400;  // seconds
 
 class Reader {
@@ -53,18 +62,18 @@ class Reader {
 
   JobFile read() {
     const toml::table root = parse();
-    only("", root, kSections);
     const toml::table& job = section(root, "job");
     only("job", job, kJobKeys);
     JobFile out;
     out.name = fs::path(path_).stem().string();
     take(job, "name", out.name);
     check_name("job.name", out.name, job.get("name"));
-    std::string task = "fit", engine = "local";
-    take(job, "task", task);
-    if (task != "fit")
-      fail(fmt::format("job.task = \"{}\" is not available in a federation; allowed: fit", task),
+    std::string engine = "local";
+    take(job, "task", out.task);
+    if (std::find(kTasks.begin(), kTasks.end(), out.task) == kTasks.end())
+      fail(fmt::format("job.task = \"{}\" is not available in a federation; allowed: fit, run", out.task),
            job.get("task"));
+    only("", root, out.task == "run" ? kRunSections : kSections);
     take(job, "engine", engine);
     try {
       out.engine = value_of<Engine>(engine, "job.engine");
@@ -79,10 +88,16 @@ class Reader {
     out.min_sites = static_cast<std::size_t>(
         number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size()), true));
     take_kit(job, out);
+    if (out.task == "run") {
+      take_study(root, job, out);
+      return out;
+    }
+    if (job.contains("spec")) fail("job.spec belongs to task = \"run\"", job.get("spec"));
     const toml::table& fit = section(root, "fit");
     only("fit", fit, {fit_keys_.begin(), fit_keys_.end()});
     for (const auto& [key, node] : fit) add("fit", std::string(key.str()), node, out.options, out.words);
     check_words("[fit]", out.words);
+    take_privacy(root, out);
     return out;
   }
 
@@ -93,9 +108,10 @@ class Reader {
                             : fmt::format("{}: {}", path_, what));
   }
 
-  toml::table parse() const {
+  toml::table parse() {
     std::ifstream in(path_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    text_.assign(std::istreambuf_iterator<char>(in), {});
+    const std::string& text = text_;
     if (!in || fs::is_directory(path_)) throw BadInput(fmt::format("cannot read the job {}", path_));
     if (const TomlFault fault = toml_fault(text); fault.line > 0)
       throw BadInput(fmt::format("{} line {}: {}", path_, fault.line, fault.what));
@@ -207,13 +223,14 @@ class Reader {
       const toml::node* own = sections == nullptr ? nullptr : sections->as_table()->get(site.name);
       if (own == nullptr || !own->is_table())
         fail(fmt::format("there is no [site.{}] section with its data", site.name), own);
-      take_site(*own->as_table(), site);
+      take_site(*own->as_table(), site, out.task);
     }
   }
 
-  void take_site(const toml::table& own, SiteSettings& site) const {
+  void take_site(const toml::table& own, SiteSettings& site, const std::string& task) const {
     const std::string where = "site." + site.name;
-    only(where, own, kSiteKeys);
+    const bool run = task == "run";
+    only(where, own, run ? kRunSiteKeys : kSiteKeys);
     if (own.get("data") == nullptr) fail(where + ".data is missing: the site's file", &own);
     for (const auto& [k, node] : own) {
       const std::string key(k.str());
@@ -224,8 +241,15 @@ class Reader {
             fail(fmt::format("{}.data: there is no file {}", where, site.data.back()), &node);
         }
         if (site.data.empty()) fail(where + ".data is empty", &node);
+        if (run && site.data.size() > 1) fail(where + ".data: a study has one file", &node);
       } else if (key == "may_leave") {
         take(own, key, site.may_leave);
+      } else if (run && key != "threads") {
+        std::string value;
+        take(own, key, value);
+        if (key != "agent") value = fs::absolute(folder_ / value).lexically_normal().string();
+        site.words.push_back(fmt::format("--set=problem.{}={}", key, value));
+        site.options[key] = value;
       } else if (key == "with") {
         Json files = Json::array();
         for (const std::string& file : texts(where + ".with", node)) {
@@ -238,7 +262,39 @@ class Reader {
         add(where, key, node, site.options, site.words);
       }
     }
-    check_words(fmt::format("[site.{}]", site.name), site.words);
+    if (!run) check_words(fmt::format("[site.{}]", site.name), site.words);
+  }
+
+  // [privacy] epsilon, delta and bounds, as the options of `fit` have them.
+  void take_privacy(const toml::table& root, JobFile& out) const {
+    if (root.get("privacy") == nullptr) return;
+    const toml::table& privacy = section(root, "privacy");
+    only("privacy", privacy, {"epsilon", "delta", "bounds"});
+    std::string terms, bounds;
+    for (const char* key : {"epsilon", "delta"}) {
+      const toml::node* node = privacy.get(key);
+      if (node == nullptr || !node->is_number()) fail(fmt::format("privacy.{} must be a number", key), node);
+      terms += fmt::format("{}{}={}", terms.empty() ? "" : ",", key, *node->value<double>());
+    }
+    const toml::node* listed = privacy.get("bounds");
+    if (listed == nullptr || !listed->is_table())
+      fail("privacy.bounds must be a section [privacy.bounds] with every column: y = [0, 100], kind = [\"a\", \"b\"]", listed);
+    for (const auto& [key, node] : *listed->as_table()) {
+      const std::string column(key.str()), where = "privacy.bounds." + column;
+      const auto* pair = node.as_array();
+      const bool numbers = pair != nullptr && pair->size() == 2 && (*pair)[0].is_number() && (*pair)[1].is_number();
+      bounds += (bounds.empty() ? "" : ",") +
+                csv_field(column + "=" + (numbers ? fmt::format("{}:{}", *(*pair)[0].value<double>(), *(*pair)[1].value<double>())
+                                                  : join(texts(where, node), "|")));
+    }
+    out.options["privacy"] = terms, out.options["bounds"] = bounds;
+    const std::vector<std::string> words = {"--privacy=" + terms, "--bounds=" + bounds};
+    out.words.insert(out.words.end(), words.begin(), words.end());
+    try {
+      PrivacyTerms::parse(terms, bounds);
+    } catch (const BadInput& e) {
+      throw BadInput(fmt::format("{} [privacy]: {}", path_, e.marked()));
+    }
   }
 
   void take_kit(const toml::table& job, JobFile& out) const {
@@ -302,7 +358,60 @@ class Reader {
     }
   }
 
-  std::string path_;
+  // The study that all sites run: a file of its own, or what the job has beside its own sections.
+  void take_study(const toml::table& root, const toml::table& job, JobFile& out) const {
+    std::string file;
+    take(job, "spec", file);
+    std::string name = path_;
+    if (file.empty()) {
+      out.spec = without_sections(root, {"job", "site"});
+    } else {
+      for (const auto& [key, node] : root)
+        if (key.str() != "job" && key.str() != "site")
+          fail(fmt::format("{} is in the study already: job.spec = \"{}\"", key.str(), file), &node);
+      name = (folder_ / file).string();
+      std::ifstream in(name, std::ios::binary);
+      out.spec.assign(std::istreambuf_iterator<char>(in), {});
+      if (!in || fs::is_directory(name))
+        fail(fmt::format("job.spec: there is no file {}", name), job.get("spec"));
+    }
+    const Study study = read_study(out.spec, name);
+    for (const Setting& s : study.settings) {
+      if (s.spec.problem_kind != "rows")
+        throw BadInput(fmt::format("{}: problem.kind = \"{}\" is not available in a federation; allowed: rows",
+                                   name, s.spec.problem_kind));
+      for (const char* key : {"file", "with", "weights"})
+        if (!s.spec.problem.text(key).empty())
+          throw BadInput(fmt::format("{}: problem.{} belongs to the sites: [site.NAME] {}", name, key,
+                                     std::string_view(key) == "file" ? "data" : key));
+    }
+  }
+
+  // The text with empty lines in place of these sections, so that lines keep their numbers.
+  std::string without_sections(const toml::table& root, const std::set<std::string_view>& left_out) const {
+    std::map<std::size_t, bool> begins;  // line of a section: whether it is kept
+    const auto add = [&](const toml::node& node, bool kept) { begins[node.source().begin.line] = kept; };
+    for (const auto& [key, node] : root) {
+      const bool kept = !left_out.contains(key.str());
+      if (const toml::table* section = node.as_table(); section != nullptr && !section->is_inline()) {
+        add(node, kept);
+        for (const auto& [inner, part] : *section)
+          if (part.is_table() && !part.as_table()->is_inline()) add(part, kept);
+      } else if (node.is_array_of_tables()) {
+        for (const toml::node& part : *node.as_array()) add(part, kept);
+      }
+    }
+    std::string out, line;
+    std::istringstream lines(text_);
+    bool keep = true;
+    for (std::size_t number = 1; std::getline(lines, line); ++number) {
+      if (const auto at = begins.find(number); at != begins.end()) keep = at->second;
+      out += (keep ? line : "") + "\n";
+    }
+    return out;
+  }
+
+  std::string path_, text_;
   fs::path folder_;
   Verb fit_;
   std::map<std::string, const Option*> options_;
@@ -315,23 +424,28 @@ std::string JobFile::key() const {
   std::string text = fmt::format("{} {} {}", name, min_sites, secure);
   for (const SiteSettings& site : sites) text += " " + site.name;
   for (const std::string& word : words) text += fmt::format(" {} {}", word.size(), word);
+  if (task != "fit") text += fmt::format(" {} {}", task, spec);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 std::string JobFile::key_of_data() const {
+  std::vector<std::string> files;
+  for (const SiteSettings& site : sites) files.insert(files.end(), site.data.begin(), site.data.end());
+  return hash_of_files(key(), files);
+}
+
+std::string hash_of_files(const std::string& text, const std::vector<std::string>& files) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
   XXH3_128bits_reset(state.get());
-  const std::string job = key();
-  XXH3_128bits_update(state.get(), job.data(), job.size());
+  XXH3_128bits_update(state.get(), text.data(), text.size());
   std::vector<char> block(std::size_t{1} << 16);
-  for (const SiteSettings& site : sites)
-    for (const std::string& path : site.data) {
-      if (!std::filesystem::is_regular_file(path)) continue;  // a site says what is wrong with it
-      std::ifstream in(path, std::ios::binary);
-      while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
-        XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
-    }
+  for (const std::string& path : files) {
+    if (!std::filesystem::is_regular_file(path)) continue;  // a site says what is wrong with it
+    std::ifstream in(path, std::ios::binary);
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0)
+      XXH3_128bits_update(state.get(), block.data(), static_cast<std::size_t>(in.gcount()));
+  }
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
@@ -345,10 +459,10 @@ Json JobFile::json() const {
     settings["may_leave"] = site.may_leave;
     if (engine != Engine::kProduction) own[site.name] = std::move(settings);
   }
-  return Json{{"name", name},       {"task", "fit"},         {"engine", name_of(engine)},
+  return Json{{"name", name},       {"task", task},          {"engine", name_of(engine)},
               {"sites", names},     {"min_sites", min_sites}, {"secure", secure},
               {"timeout", timeout}, {"startup_kit", startup_kit}, {"user", user},
-              {"fit", options},     {"site", std::move(own)}};
+              {"fit", options},     {"spec", spec},          {"site", std::move(own)}};
 }
 
 JobFile read_job(const std::string& path) { return Reader(path).read(); }

@@ -27,6 +27,8 @@ struct SiteSettings {
 
 struct JobFile {
   std::string name;  // of the job; the file's name if left out
+  std::string task = "fit";  // or run
+  std::string spec;          // run: the study, without the sections of the job
   Engine engine = Engine::kLocal;
   std::vector<SiteSettings> sites;
   std::size_t min_sites = 0;  // 0: all
@@ -41,6 +43,9 @@ struct JobFile {
   std::string key_of_data() const;  // and of the sites' files, where all are on this machine
   Json json() const;        // for affpcl.flare
 };
+
+// Of a text and what is in the files; those that cannot be read are left out.
+std::string hash_of_files(const std::string& text, const std::vector<std::string>& files);
 
 // BadInput names the file, the line and the key. Files of the sites are relative to the job's folder.
 JobFile read_job(const std::string& path);

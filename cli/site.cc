@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
@@ -68,11 +69,28 @@ class Pipes final : public Channel {
 
 }  // namespace
 
+void add_site(Verb& verb, SiteOfJob& site) {
+  verb.option("--site", &site.name, "NAME",
+              "take part in a federation as this site, with messages on standard input and output; "
+              "`affpcl federate` starts it so");
+  verb.option("--job", &site.job, "HASH", "--site: of what all sites agreed to");
+  verb.flag("--may-leave", &site.may_leave,
+            "--site: the others may go on without this site, and then learn the sums of its rows");
+  verb.flag("--unmasked", &site.unmasked,
+            "--site: answer also where sums are not masked, so that the centre can read each site's part");
+}
+
+std::string kept_beside(const std::string& out, const SiteOfJob& site, std::string_view what) {
+  return (std::filesystem::absolute(out).parent_path() / fmt::format("{}.{}.{}", site.name, site.job, what)).string();
+}
+
 void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&)>& work,
              const std::function<void(const SiteProcesses&)>& done) {
   Pipes pipes;
   SiteProcesses site(
-      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked}, pipes);
+      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked, .sent = of.sent,
+       .rows = of.rows},
+      pipes);
   for (;;) {
     try {
       site.finish(work(site));

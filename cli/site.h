@@ -5,15 +5,24 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "affpcl/federation/site.h"
+#include "cli/options.h"
 
 namespace affpcl::cli {
 
 struct SiteOfJob {
   std::string name, job;
   bool may_leave = false, unmasked = false;
+  std::string sent = {}, rows = {};  // as SiteOptions has them
 };
+
+// --site, --job, --may-leave and --unmasked of the verbs that a site runs.
+void add_site(Verb& verb, SiteOfJob& site);
+
+// A file that outlives an attempt of the job, beside the site's folder.
+std::string kept_beside(const std::string& out, const SiteOfJob& site, std::string_view what);
 
 // Runs work(site), again where another set of sites begins, says that it is done, and runs done(site).
 // work returns what all sites have in common. What it throws ends the job for all sites.

@@ -30,7 +30,7 @@ ONLY_IN = {
     "CLI/": ("cli/options.cc", "tools/features/main.cc"),
     "Eigen/": (*(f"affpcl/math/{name}" for name in ("dense-inl.h", "dense_eigen.cc", "dense_solve.cc", "dense_symmetric.cc")),
                "bench/eigen_round.cc", "bench/blocks_bench.cc"),  # these measure it
-    "sodium": ("affpcl/federation/masks.cc",),
+    "sodium": ("affpcl/federation/masks.cc", "affpcl/random/secret_bits.cc"),
 }
 
 STANDARD = set("""

@@ -63,9 +63,7 @@ void CsvReader::to_header(ReadOptions& options) {
     const bool comment = line.starts_with(comment_ != '\0' ? comment_ : '#');
     if (sep && options.sep == "auto") options.sep = line.substr(4);
     if (first_line() == "sep=\t" && options.sep == "auto") options.sep = "tab";
-    if (line.empty() && begin_ < end_) {
-      skip_line();
-    } else if (sep || line == "sep=") {
+    if ((line.empty() && begin_ < end_) || sep || line == "sep=") {
       skip_line();
     } else if (comment) {
       // The last of them holds the names where it has as many fields as the first row, as NumPy's

@@ -45,12 +45,12 @@ class Builder {
     const std::string_view field = reader_.fields()[index_];
     if (column.type == Column::Type::kText) return levels_.add(field);
     if (late_) return;
-    if (missing_numbers_ && missing_.has(field)) {
-      add_missing();
-    } else if (const std::optional<double> number = parse_number(field, decimal_);
-               number && (field.size() < 16 || !beyond_double(field))) {
+    const bool missing = missing_numbers_ && missing_.has(field);
+    const std::optional<double> number =
+        missing ? std::nullopt : parse_number(field, decimal_);
+    if (number && (field.size() < 16 || !beyond_double(field))) {
       column.numbers.push_back(*number);
-    } else if (missing_.has(field)) {
+    } else if (missing || missing_.has(field)) {
       add_missing();
     } else {
       if (want_ == Want::kNumber) reader_.refuse(index_, no_number(field, decimal_));

@@ -20,7 +20,7 @@ bool split(std::string_view text, std::size_t& at, char separator, Record& recor
   record.clear();
   for (;;) {
     while (at < text.size() && (text[at] == ' ' || text[at] == '\t') && text[at] != separator) ++at;
-    std::size_t first = at, last = at;
+    std::size_t first = at, last;
     if (at < text.size() && text[at] == '"') {
       first = ++at;
       while (at < text.size() && (text[at] != '"' || text.substr(at).starts_with("\"\"")))

@@ -69,7 +69,7 @@ BinaryLayout read_layout(InputFile& file) {
     layout.fields.back().offset = layout.row_bytes;
     layout.row_bytes += type.size;
   }
-  refuse_short(path, layout, file.size() - 4 - 4 * magic[3]);
+  refuse_short(path, layout, file.size() - 4 - std::int64_t{4} * magic[3]);
   return layout;
 }
 

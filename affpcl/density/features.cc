@@ -9,6 +9,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
 #include "affpcl/math/statistics.h"
+#include "affpcl/problem/some_agents.h"
 
 namespace affpcl {
 namespace {
@@ -121,6 +122,7 @@ class Bumps final : public Features {
 
 // `count` samples, one after the other, of agents taken in turn.
 std::vector<double> pilot_samples(const Problem& problem, int count) {
+  need_all_agents(problem, "a ratio with features from a sample of all agents needs");
   const int rows = state_rows(problem);
   const std::int64_t n = problem.shape().agents;
   Layout world, sample;

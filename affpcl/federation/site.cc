@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "affpcl/base/error.h"
 #include "affpcl/federation/masks.h"
@@ -35,6 +37,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 
 SiteProcesses::SiteProcesses(SiteOptions options, Channel& channel)
     : options_(std::move(options)), channel_(channel), secrets_(std::make_unique<Secrets>()) {
+  read_sent();
   for (;;) {
     const SiteMessage m = receive();
     if (m.kind == MessageKind::kBegin) {
@@ -96,6 +99,7 @@ void SiteProcesses::begin(const SiteMessage& m) {
                                m.text));
   if (!m.secure && !options_.unmasked)
     throw BadInput("the centre asks for sums without masks, which this site's settings do not allow");
+  check_rows(!m.totals.empty());
   if (instruction_set() != m.text) use_instruction_set(m.text);
   sites_ = m.names;
   rank_ = static_cast<int>(me - m.names.begin());
@@ -109,7 +113,6 @@ void SiteProcesses::begin(const SiteMessage& m) {
 
 void SiteProcesses::restart() {
   round_ = 0, progress_ = 0;
-  ledger_.clear();
 }
 
 void SiteProcesses::make_masks(const SiteMessage& m) {
@@ -130,7 +133,47 @@ bool SiteProcesses::knows(std::int64_t round) const {
   return round >= first_known_ && round - first_known_ < std::ssize(known_);
 }
 
+// A line for every message: purpose, kind, masked, numbers, bytes; it is there before the message leaves. A line
+// without a purpose has the hash of the rows.
+void SiteProcesses::read_sent() {
+  std::ifstream in(options_.sent);
+  for (std::string purpose, rest; std::getline(in, purpose, '\t') && std::getline(in, rest);) {
+    if (purpose.empty()) {
+      rows_sent_ = rest;
+      continue;
+    }
+    int what = 0, masked = 0;
+    std::size_t numbers = 0, bytes = 0;
+    std::istringstream(rest) >> what >> masked >> numbers >> bytes;
+    purpose_ = purpose, secure_ = masked != 0;
+    add_entry(static_cast<Collective>(what), numbers, bytes);
+  }
+  purpose_.clear(), secure_ = false;
+}
+
 void SiteProcesses::account(Collective what, std::size_t numbers, std::size_t bytes) {
+  add_entry(what, numbers, bytes);
+  write_sent(fmt::format("{}\t{} {} {} {}", purpose_, static_cast<int>(what), secure_ ? 1 : 0, numbers, bytes));
+}
+
+void SiteProcesses::write_sent(const std::string& line) const {
+  if (options_.sent.empty()) return;
+  std::ofstream out(options_.sent, std::ios::app);
+  out << line << '\n';
+  if (!out.flush()) throw Failure(fmt::format("{}: what was sent cannot be written down", options_.sent));
+}
+
+// Sums of other rows would be mixed with those of the rows that are here now.
+void SiteProcesses::check_rows(bool sums_so_far) {
+  if (options_.rows.empty() || options_.rows == rows_sent_) return;
+  if (sums_so_far && !rows_sent_.empty())
+    throw BadInput("the data of this site have changed since the sums so far: the job cannot go on with them; take back "
+                   "the change, or begin a job of another name");
+  rows_sent_ = options_.rows;
+  write_sent("\t" + rows_sent_);
+}
+
+void SiteProcesses::add_entry(Collective what, std::size_t numbers, std::size_t bytes) {
   auto at = std::find_if(ledger_.begin(), ledger_.end(), [&](const LedgerEntry& e) {
     return e.purpose == purpose_ && e.collective == what && e.masked == secure_;
   });

@@ -34,9 +34,13 @@ struct SiteOptions {
   std::string job;     // a hash of what all sites agreed to
   bool leave = false;  // the others may go on without this site, and then learn its sums
   bool unmasked = false;  // answers also where sums are not masked
+  // A file of what was sent, with which the ledger goes on, and of the rows that it was sent of: sums so
+  // far are of no others. Empty: none.
+  std::string sent = {};
+  std::string rows = {};  // a hash of them
 };
 
-// What a site has sent, by purpose.
+// What a site has sent, by purpose, in all attempts of the job.
 struct LedgerEntry {
   std::string purpose;
   Collective collective = Collective::kSum;
@@ -89,6 +93,10 @@ class SiteProcesses final : public Processes {
   SiteMessage receive();
   void send(const SiteMessage& message);
   void account(Collective what, std::size_t numbers, std::size_t bytes);
+  void add_entry(Collective what, std::size_t numbers, std::size_t bytes);
+  void read_sent();
+  void write_sent(const std::string& line) const;
+  void check_rows(bool sums_so_far);
 
   SiteOptions options_;
   Channel& channel_;
@@ -101,6 +109,7 @@ class SiteProcesses final : public Processes {
   std::string purpose_;
   double progress_ = 0, seconds_ = 0;
   std::int64_t bytes_ = 0;
+  std::string rows_sent_;  // SiteOptions::rows of the last attempt
   std::vector<LedgerEntry> ledger_;
 };
 

@@ -12,6 +12,7 @@
 #include "affpcl/data/tables.h"
 #include "affpcl/fit/test_rows.h"
 #include "affpcl/mixed/mixed.h"
+#include "affpcl/mixed/private_solver.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/stream/stream.h"
 #include "affpcl/stream/td.h"
@@ -67,6 +68,18 @@ void refuse_beside_centre(const FitOptions& o) {
   if (o.td) throw BadInput("`task td` does not go with `centre`");
 }
 
+// What one release of moments cannot give is refused, and so are scores, since they would cost privacy too.
+void refuse_private(const FitOptions& o) {
+  if (o.privacy.empty()) {
+    if (!o.bounds.empty()) throw BadInput("`bounds` belongs to `privacy`");
+    return;
+  }
+  if (o.solver == SolverKind::kStream || o.td)
+    throw BadInput("`privacy` belongs to `solver exact`: a stream would need noise in every step");
+  if (o.repeats > 0) throw BadInput("`repeats` does not go with `privacy`, which leaves scores out: they would cost more");
+  refuse_beside_privacy(o.frame);
+}
+
 // A stream has linear models of numbers and of class indicators only.
 FrameOptions frame_options(const FitOptions& o) {
   FrameOptions frame = o.frame;
@@ -84,15 +97,16 @@ FrameOptions frame_options(const FitOptions& o) {
 std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
   if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
+  if (!o.privacy.empty())
+    return std::make_unique<PrivateSolver>(o.mixed, PrivacyTerms::parse(o.privacy, o.bounds), o.release, o.job);
   return std::make_unique<MixedSolver>(o.mixed, o.centre);
 }
 
-std::unique_ptr<Team> make_team(const FitOptions& o, Solver::Parallel parallel) {
-  if (parallel == Solver::Parallel::kNone) return serial_team();
-  const bool shared = o.processes != nullptr && parallel == Solver::Parallel::kProcesses;
+std::unique_ptr<Team> make_team(const FitOptions& o, const Solver& solver) {
   std::unique_ptr<Team> team =
-      thread_team(threads_or_all(o.threads), shared ? *o.processes : this_process(), o.sum);
-  if (parallel == Solver::Parallel::kProcesses) team->set_stop(o.stop);  // a stream looks itself
+      thread_team(solver.uses_threads() ? threads_or_all(o.threads) : 1,
+                  o.processes != nullptr ? *o.processes : this_process(), o.sum);
+  if (!solver.looks_for_stop()) team->set_stop(o.stop);
   return team;
 }
 
@@ -124,7 +138,7 @@ FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& te
                                                                 : 1;
   Fitted fitted = solver.solve(frame, {.team = team,
                                        .seed = options.frame.seed,
-                                       .score = options.score,
+                                       .score = options.score && options.privacy.empty(),
                                        .repeats = repeats,
                                        .stop = options.stop,
                                        .progress = options.progress});
@@ -164,17 +178,19 @@ FitResult fit(const FitOptions& given) {
   const FitOptions options = with_centre(given);
   refuse_weights(options.frame);
   refuse_held_out(options);
+  refuse_private(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
-  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  const std::unique_ptr<Team> team = make_team(options, *solver);
   return solve(*solver, solver->read(frame_options(options), *team), options, *team);
 }
 
 FitResult fit(Tables tables, Encoding encoding, const FitOptions& given) {
   const FitOptions options = with_centre(given);
+  if (!options.privacy.empty()) throw BadInput("`privacy` needs the rows in files, not in memory");
   refuse_weights(options.frame);
   refuse_held_out(options);
   const std::unique_ptr<Solver> solver = make_solver(options);
-  const std::unique_ptr<Team> team = make_team(options, solver->parallel());
+  const std::unique_ptr<Team> team = make_team(options, *solver);
   return solve(*solver,
                build_frame(std::move(tables), std::move(encoding), frame_options(options), *team,
                            solver->row_order()),

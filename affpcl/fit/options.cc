@@ -57,13 +57,17 @@ const Params<FitOptions>& FitOptions::params() {
          "exact solver: times the rows are dealt into folds; losses are means over them; 0: 5 up to "
          "20,000 rows, else 1 (also for more than two classes with more than 60 coefficients)",
          between(0, kMostRepeats)},
-        {"sum", &FitOptions::sum,
-         "sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any "
-         "partition of the agents, as in a federation"},
+        {"sum", &FitOptions::sum, kSumsDoc},
         {"level", &FitOptions::level,
          "coverage of the intervals of gains, such as .95: an agent gained or lost where its interval "
          "excludes 0",
          between(kLeastLevel, kMostLevel)},
+        {"privacy", &FitOptions::privacy,
+         "epsilon=4,delta=1e-5: differential privacy of every row, by noise on one release of the agents' moments; gaussian "
+         "family, exact solver, no scores"},
+        {"bounds", &FitOptions::bounds,
+         "`privacy`: what the target and every column are known to lie in, y=0:100,x=-3:3,kind=a|b, or a file of such "
+         "entries, one a line; values outside are clipped"},
         {"threads", &FitOptions::threads,
          "threads to use, 0 for all cores; the numbers do not depend on it",
          between(0, kMostThreads)},

@@ -33,6 +33,11 @@ struct FitOptions {
   static constexpr int kRepeats = 5;
   static constexpr std::size_t kManyRows = 20000, kManyCoefficients = 60;
 
+  // Differential privacy of the rows (table/privacy.h), as a person writes it; empty: none. The one release
+  // is kept in the file `release` for the job `job`, where these are named.
+  std::string privacy = {}, bounds = {};
+  std::string release = {}, job = {};
+
   double level = kConfidence;  // coverage of the intervals of gains
   SolverKind solver = SolverKind::kExact;
   MixedOptions mixed = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "affpcl/math/dense-inl.h"
+#include "affpcl/math/products.h"
 
 namespace affpcl {
 
@@ -21,18 +22,29 @@ double norm(std::span<const double> x) { return vector_of(x).norm(); }
 void exponentials(std::span<double> x) { vector_of(x) = vector_of(x).array().exp().matrix(); }
 void logarithms(std::span<double> x) { vector_of(x) = vector_of(x).array().log().matrix(); }
 
-void multiply(MatrixView A, MatrixView B, MatrixSpan C) {
-  transpose_of(C).noalias() = transpose_of(B) * transpose_of(A);
+namespace {
+
+kernels::Strided strided(MatrixView A) {
+  return {A.data(), static_cast<std::ptrdiff_t>(A.cols()), 1};
 }
-void multiply(Transposed A, MatrixView B, MatrixSpan C) {
-  transpose_of(C).noalias() = transpose_of(B) * transpose_of(A.of).transpose();
+kernels::Strided strided(Transposed A) {
+  return {A.of.data(), 1, static_cast<std::ptrdiff_t>(A.of.cols())};
 }
-void multiply(MatrixView A, Transposed B, MatrixSpan C) {
-  transpose_of(C).noalias() = transpose_of(B.of).transpose() * transpose_of(A);
+std::size_t inner(MatrixView A) { return A.cols(); }
+std::size_t inner(Transposed A) { return A.of.rows(); }
+
+// C = alpha A B, or C += alpha A B.
+template <class A, class B>
+void product(double alpha, A a, B b, bool add, MatrixSpan C) {
+  kernels::product(alpha, strided(a), strided(b), C.rows(), C.cols(), inner(a), add, C.data());
 }
-void multiply(Transposed A, Transposed B, MatrixSpan C) {
-  transpose_of(C).noalias() = transpose_of(B.of).transpose() * transpose_of(A.of).transpose();
-}
+
+}  // namespace
+
+void multiply(MatrixView A, MatrixView B, MatrixSpan C) { product(1, A, B, false, C); }
+void multiply(Transposed A, MatrixView B, MatrixSpan C) { product(1, A, B, false, C); }
+void multiply(MatrixView A, Transposed B, MatrixSpan C) { product(1, A, B, false, C); }
+void multiply(Transposed A, Transposed B, MatrixSpan C) { product(1, A, B, false, C); }
 Matrix multiply(MatrixView A, MatrixView B) {
   Matrix C(A.rows(), B.cols());
   multiply(A, B, C);
@@ -56,10 +68,10 @@ Matrix multiply(Transposed A, Transposed B) {
 }
 
 void multiply(MatrixView A, std::span<const double> x, std::span<double> y) {
-  vector_of(y).noalias() = transpose_of(A).transpose() * vector_of(x);
+  kernels::times_column(A.data(), x.data(), A.rows(), A.cols(), y.data());
 }
 void multiply(Transposed A, std::span<const double> x, std::span<double> y) {
-  vector_of(y).noalias() = transpose_of(A.of) * vector_of(x);
+  kernels::times_row(1, A.of.data(), x.data(), A.of.rows(), A.of.cols(), false, y.data());
 }
 Vector multiply(MatrixView A, std::span<const double> x) {
   Vector y(A.rows());
@@ -73,18 +85,16 @@ Vector multiply(Transposed A, std::span<const double> x) {
 }
 
 void add_product(double alpha, MatrixView A, MatrixView B, MatrixSpan C) {
-  transpose_of(C).noalias() += alpha * transpose_of(B) * transpose_of(A);
+  product(alpha, A, B, true, C);
 }
 void add_product(double alpha, MatrixView A, Transposed B, MatrixSpan C) {
-  transpose_of(C).noalias() += alpha * transpose_of(B.of).transpose() * transpose_of(A);
+  product(alpha, A, B, true, C);
 }
 void add_product(double alpha, Transposed A, std::span<const double> x, std::span<double> y) {
-  vector_of(y).noalias() += alpha * transpose_of(A.of) * vector_of(x);
+  kernels::times_row(alpha, A.of.data(), x.data(), A.of.rows(), A.of.cols(), true, y.data());
 }
 void add_gram(double alpha, MatrixView A, MatrixSpan S) {
-  auto half = transpose_of(S);
-  half.selfadjointView<Eigen::Lower>().rankUpdate(transpose_of(A).transpose(), alpha);
-  half.triangularView<Eigen::StrictlyUpper>() = half.transpose();
+  kernels::add_gram(alpha, A.data(), A.rows(), A.cols(), S.data());
 }
 
 Vector column_sums(MatrixView A) {

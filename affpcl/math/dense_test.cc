@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <string>
+
+#include "affpcl/math/kernels.h"
 
 namespace affpcl {
 namespace {
@@ -32,6 +36,99 @@ Matrix product_by_hand(MatrixView A, MatrixView B) {
     for (std::size_t j = 0; j < B.cols(); ++j)
       for (std::size_t k = 0; k < A.cols(); ++k) C(i, j) += A(i, k) * B(k, j);
   return C;
+}
+
+Matrix turned(MatrixView A) { return transpose(A); }
+
+TEST(Dense, ProductsOfAllShapesAreThoseByHandWithEveryInstructionSet) {
+  const std::string before = instruction_set();
+  for (const std::string& set : available_instruction_sets()) {
+    use_instruction_set(set);
+    for (const std::size_t m : {1, 3, 4, 9, 21})
+      for (const std::size_t n : {1, 2, 7, 8, 13, 33})
+        for (const std::size_t k : {0, 1, 2, 8, 19, 300}) {
+          SCOPED_TRACE(testing::Message() << set << ": " << m << " x " << n << " by " << k);
+          const Matrix A = numbered(m, k), B = numbered(k, n), want = product_by_hand(A, B);
+          const Matrix At = turned(A), Bt = turned(B);
+          expect_near(multiply(A, B).all(), want.all(), 1e-12);
+          expect_near(multiply(transposed(At), B).all(), want.all(), 1e-12);
+          expect_near(multiply(A, transposed(Bt)).all(), want.all(), 1e-12);
+          expect_near(multiply(transposed(At), transposed(Bt)).all(), want.all(), 1e-12);
+          Matrix more = numbered(m, n), less = more;
+          add_product(-2, A, B, more);
+          add_product(-2, A, transposed(Bt), less);
+          const Matrix start = numbered(m, n);
+          for (std::size_t j = 0; j < m * n; ++j) {
+            EXPECT_NEAR(more.all()[j], start.all()[j] - 2 * want.all()[j], 1e-12);
+            EXPECT_NEAR(less.all()[j], start.all()[j] - 2 * want.all()[j], 1e-12);
+          }
+        }
+  }
+  use_instruction_set(before);
+}
+
+TEST(Dense, EigenvectorsRebuildTheirMatrixAndAreOrthogonalAtAllSizes) {
+  const std::string before = instruction_set();
+  for (const std::string& set : available_instruction_sets()) {
+    use_instruction_set(set);
+    for (const std::size_t n : {1, 2, 3, 8, 17, 64}) {
+      for (const std::size_t rank : {n, n / 2, std::size_t{0}}) {
+        SCOPED_TRACE(testing::Message() << set << ": " << n << " of rank " << rank);
+        Matrix A(n, n);
+        add_gram(1, rank > 0 ? numbered(n, rank) : Matrix(n, 1), A);
+        const double size = std::max(trace(A), 1.0);
+        const SymmetricEigen eigen = symmetric_eigen(A);
+        EXPECT_TRUE(std::is_sorted(eigen.values.begin(), eigen.values.end()));
+        Matrix scaled = eigen.vectors;
+        for (std::size_t k = 0; k < n; ++k)
+          for (double& v : scaled.row(k)) v *= eigen.values[k];
+        expect_near(multiply(transposed(eigen.vectors), scaled).all(), A.all(), 1e-13 * size);
+        expect_near(multiply(eigen.vectors, transposed(eigen.vectors)).all(),
+                    Matrix::identity(n).all(), 1e-13);
+        expect_near(symmetric_eigenvalues(A), eigen.values, 1e-13 * size);
+        EXPECT_NEAR(sum(eigen.values), trace(A), 1e-13 * size);
+      }
+    }
+  }
+  use_instruction_set(before);
+}
+
+TEST(Dense, EigenvaluesOfDiagonalAndOfUnevenMatricesAreExact) {
+  const SymmetricEigen eigen = symmetric_eigen(matrix(3, 3, {1e-100, 0, 0, 0, 3e150, 0, 0, 0, -2}));
+  EXPECT_EQ(eigen.values, (Vector{-2, 1e-100, 3e150}));
+  const Vector equal = symmetric_eigenvalues(matrix(2, 2, {1e-300, 0, 0, 1e-300}));
+  EXPECT_EQ(equal, (Vector{1e-300, 1e-300}));
+  const Vector pair = symmetric_eigenvalues(matrix(2, 2, {0, 1, 1, 0}));
+  expect_near(pair, Vector{-1, 1});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(sum(symmetric_eigenvalues(matrix(2, 2, {nan, nan, nan, nan})))));
+}
+
+TEST(Dense, GramsAndColumnsOfAllShapesAreThoseByHandWithEveryInstructionSet) {
+  const std::string before = instruction_set();
+  for (const std::string& set : available_instruction_sets()) {
+    use_instruction_set(set);
+    for (const std::size_t n : {1, 3, 4, 9, 21, 37})
+      for (const std::size_t k : {1, 2, 8, 19, 300}) {
+        SCOPED_TRACE(testing::Message() << set << ": " << n << " by " << k);
+        const Matrix A = numbered(n, k), square = product_by_hand(A, turned(A));
+        Matrix S = Matrix::identity(n);
+        add_gram(3, A, S);
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t j = 0; j < n; ++j) {
+            EXPECT_NEAR(S(i, j), (i == j ? 1 : 0) + 3 * square(i, j), 1e-11);
+            EXPECT_EQ(S(i, j), S(j, i));
+          }
+        const Matrix x = numbered(k, 1), y = numbered(1, n);
+        expect_near(multiply(A, x.all()), product_by_hand(A, x).all(), 1e-12);
+        const Matrix want = product_by_hand(y, A);
+        expect_near(multiply(transposed(A), y.all()), want.all(), 1e-12);
+        Vector sum(k, 1.0);
+        add_product(-1, transposed(A), y.all(), sum);
+        for (std::size_t j = 0; j < k; ++j) EXPECT_NEAR(sum[j], 1 - want.all()[j], 1e-12);
+      }
+  }
+  use_instruction_set(before);
 }
 
 TEST(Dense, MatricesAreRowMajorAndViewsShareTheirMemory) {

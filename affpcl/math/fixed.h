@@ -2,7 +2,9 @@
 // the binary point, added modulo 2^128. They add to the same bits under masks that cancel, too.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace affpcl {
 
@@ -25,6 +27,9 @@ inline constexpr double kFixedUnit = 0x1p-64;
 
 // The nearest one to v, for |v| < 2^63; exact where |v| >= 2^-12 or v = 0.
 Fixed to_fixed(double v);
+// Adds the nearest ones, number by number, to `sums`. What is not below kLargestFixed in size is left
+// out; returns how many these are.
+std::size_t add_fixed(std::span<const double> numbers, Fixed* sums);
 // The nearest double.
 double to_double(Fixed v);
 

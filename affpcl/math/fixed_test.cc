@@ -36,6 +36,21 @@ TEST(Fixed, NumbersOfOrdinarySizeAreExact) {
     }
 }
 
+TEST(Fixed, AddsManyAsOneByOneAndCountsWhatIsTooLarge) {
+  std::vector<double> all = numbers(10000);
+  for (double v : {0.0, -0.0, 0x1p-12, -0x1p-12, 0x1.fffffffffffffp-13, 0x1p-11, 1.0, -3.0, 0x1p51, -0x1.fffffffffffffp51, 0x1p-1070})
+    all.push_back(v);
+  const std::size_t fit = all.size();
+  for (double v : {0x1p52, -0x1p52, 1e300, HUGE_VAL, -HUGE_VAL, std::nan("")}) all.push_back(v);
+  std::vector<Fixed> sums(all.size(), Fixed{~std::uint64_t{0}, 7});
+  EXPECT_EQ(add_fixed(all, sums.data()), all.size() - fit);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    Fixed want{~std::uint64_t{0}, 7};
+    if (k < fit) want += to_fixed(all[k]);
+    ASSERT_EQ(sums[k], want) << all[k];
+  }
+}
+
 TEST(Fixed, SmallNumbersAreRoundedToTheNearestUnit) {
   EXPECT_EQ(to_fixed(0x1p-64), (Fixed{1, 0}));
   EXPECT_EQ(to_fixed(0x1.8p-65), (Fixed{1, 0}));

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "affpcl/base/error.h"
+#include "affpcl/problem/some_agents.h"
 
 namespace affpcl {
 namespace {
@@ -35,6 +36,7 @@ const Params<OracleWeights::Config>& OracleWeights::params() {
 // matters.
 void OracleWeights::declare(const Setup& setup) {
   const Problem& problem = setup.problem;
+  need_all_agents(problem, "all_for_one and all_for_all need");
   if (problem.truth() == nullptr)
     throw BadInput(
         "weights between agents come from their true solutions, which this problem does not have; "

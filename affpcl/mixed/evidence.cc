@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "affpcl/mixed/algebra-inl.h"
+#include "affpcl/mixed/evidence_batch.h"
 
 namespace affpcl {
 
@@ -25,8 +26,18 @@ double ratio(double up, double down) {
 
 constexpr double kNoPivot = 1e-12;   // of the largest diagonal entry of A
 constexpr double kStillLeft = 1e4;   // times that: no rounding error
-constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays,
-constexpr std::size_t kColumns = 8;  // from this number of coefficients on
+constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays
+
+// The agents of a leaf in lanes, from `first` on; where each is brought to fixed point, one agent.
+struct BatchRun {
+  std::size_t first = 0, count = 0;
+  bool has(std::size_t agent) const { return agent >= first && agent < first + count; }
+  void begin(std::size_t agent, const Moments& m, bool alone) {
+    first = agent;
+    count = alone ? 1 : std::min({kBatch - agent % kBatch, m.first + m.held() - agent});
+  }
+};
+static_assert(kBatch == kAgentsALeaf);
 
 // A worker's memory for agents of d coefficients, for every worker.
 template <class Space>
@@ -70,21 +81,36 @@ Evidence::LowRank::LowRank(MatrixView A, std::span<const double> b, std::size_t 
 
 // An agent's part in pass 1: W, v and its terms of the evidence.
 struct Evidence::First {
-  explicit First(std::size_t d) : Z(d, d), K(d, d), Q(d, d), w(d), Zw(d) {}
+  explicit First(std::size_t d) : Z(d, d), K(d, d), Q(d, d), w(d), Zw(d) {
+    if (d <= kBatchedColumns) lanes = BatchSpace(d);
+  }
   Matrix Z, K, Q;
   Vector w, Zw;
   Cholesky C;
+  BatchSpace lanes;  // those of the agents in `run`
+  BatchRun run;
+  double rest[kBatch][3];
 };
 void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double* out) {
   const std::size_t d = m_.d, dd = d * d, at = m_.at(i);
   const MatrixSpan W(W_.data() + at * dd, d, d);
   const std::span v(v_.data() + at * d, d);
-  std::fill(W.all().begin(), W.all().end(), 0.0);
   double* const rest = out + dd + d;
-  if (low_rank_[at].R.rows() > 0) {
-    add_few_rows(i, root, W, v, rest);
+  if (d <= kBatchedColumns) {
+    if (!space.run.has(i)) {
+      space.run.begin(i, m_, team_.sums() == Sums::kFixed);
+      first_pass({d, space.run.count, m_.A.data() + at * dd, m_.b.data() + at * d, m_.yy.data() + at,
+                  m_.rows.data() + at, m_.wide.data() + at, root.data(), diagonal_, s2_, space.lanes.data(),
+                  W.data(), v.data(), space.rest});
+    }
+    add(space.rest[i - space.run.first], {rest, 3});
   } else {
-    add_many_rows(i, root, space, W, v, rest);
+    std::fill(W.all().begin(), W.all().end(), 0.0);
+    if (low_rank_[at].R.rows() > 0) {
+      add_few_rows(i, root, W, v, rest);
+    } else {
+      add_many_rows(i, root, space, W, v, rest);
+    }
   }
   add(W.all(), {out, dd});
   add(v, {out + dd, d});
@@ -96,7 +122,9 @@ void Evidence::add_many_rows(std::size_t i, const Matrix& root, First& space, Ma
   const auto A = A_of(m_, i);
   const auto b = b_of(m_, i);
   const double t = m_.wide[m_.at(i)], width = std::sqrt(t);  // its random effects are N(0, t D)
-  auto& [Z, K, Q, w, Zw, C] = space;
+  Matrix &Z = space.Z, &K = space.K, &Q = space.Q;
+  Vector &w = space.w, &Zw = space.Zw;
+  Cholesky& C = space.C;
   if (diagonal_) {
     for (std::size_t j = 0; j < d; ++j)
       for (std::size_t k = 0; k < d; ++k) {
@@ -164,14 +192,33 @@ void Evidence::add_few_rows(std::size_t i, const Matrix& root, MatrixSpan W, std
 
 // An agent's part in pass 2.
 struct Evidence::Second {
-  explicit Second(std::size_t d) : HW(d, d), WHW(d, d), g(d), u(d), x(d), Ax(d), Wu(d) {}
+  explicit Second(std::size_t d) : HW(d, d), WHW(d, d), g(d), u(d), x(d), Ax(d), Wu(d) {
+    if (d > kBatchedColumns) return;
+    lanes = BatchSpace(d);
+    all_WHW.resize(kBatch * d * d);
+  }
   Matrix HW, WHW;
   Vector g, u, x, Ax, Wu;
+  BatchSpace lanes;  // those of the agents in `run`
+  BatchRun run;
+  Vector all_WHW;
+  double traces[kBatch];
 };
 
 // tr(H^-1 W); space.WHW becomes W H^-1 W, of a diagonal D its diagonal only.
 double Evidence::centre_part(std::size_t i, Second& space) const {
   const std::size_t d = m_.d;
+  if (d <= kBatchedColumns) {
+    if (!space.run.has(i)) {
+      space.run.begin(i, m_, team_.sums() == Sums::kFixed);
+      second_pass({d, space.run.count, W_.data() + m_.at(i) * d * d, value_.centre_cov.data(), diagonal_,
+                   space.lanes.data(), space.all_WHW.data(), space.traces});
+    }
+    const std::size_t lane = i - space.run.first;
+    std::copy_n(space.all_WHW.begin() + static_cast<std::ptrdiff_t>(lane * d * d), d * d,
+                space.WHW.data());
+    return space.traces[lane];
+  }
   const LowRank& of = low_rank_[m_.at(i)];
   const bool few = of.R.rows() > 0;
   const MatrixView W(W_.data() + m_.at(i) * d * d, d, d);
@@ -206,7 +253,8 @@ void Evidence::add_second(std::size_t i, const Vector& D_diagonal, Second& space
       reach(out + 3 * dd, d, d);
   double *const noise = out + 4 * dd, *const c = noise + d, *const rest = c + d;
   const double t = m_.wide[m_.at(i)];
-  auto& [HW, WHW, g, u, x, Ax, Wu] = space;
+  const Matrix& WHW = space.WHW;
+  Vector &g = space.g, &u = space.u, &x = space.x, &Ax = space.Ax, &Wu = space.Wu;
   std::copy_n(v_.data() + m_.at(i) * d, d, g.begin());
   add_product(-1, transposed(W), value_.centre, g);
   if (diagonal_) {
@@ -263,7 +311,7 @@ Evidence::Evidence(const Moments& m, double centre_precision, Team& team, bool r
   team.each(own_agents(m.n, team), [&](std::int64_t agent, int) {
     const auto i = static_cast<std::size_t>(agent);
     const double rows = m.rows[m.at(i)];
-    if (m.d >= kColumns && rows > 0 && rows <= kLowRank * static_cast<double>(m.d))
+    if (m.d > kBatchedColumns && rows > 0 && rows <= kLowRank * static_cast<double>(m.d))
       low_rank_[m.at(i)] = LowRank(A_of(m, i), b_of(m, i), static_cast<std::size_t>(rows));
   });
   column_squares_.assign(totals, totals + m.d);

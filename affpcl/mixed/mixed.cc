@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/given_fit.h"
 #include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/law_check.h"
 #include "affpcl/mixed/learnt.h"
@@ -17,6 +18,7 @@
 #include "affpcl/mixed/unseen.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/class_divergence.h"
 #include "affpcl/table/columns-inl.h"
 
 namespace affpcl {
@@ -31,6 +33,7 @@ struct ChannelFit {
   std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
   double correlation = 0;              // of successive rows' errors
   bool misled = false;                 // by agents' own noise, which is left out
+  bool given = false;                  // moments that are no sums over rows have no likelihood
   Learnt learnt;
   Ridge pooled;
   double mean = 0;  // of all agents' targets
@@ -108,6 +111,16 @@ class MixedScorer final : public RowScorer {
       sum += combination(predictions, weights, c) *
              (width() == 1 ? 1 : frame_.theta[agent * width() + c]);
     return sum;
+  }
+
+  ModelGap apart(std::size_t agent, std::size_t row, const double* predictions,
+                 const ByKind<double>& weights, const RowLoss& chosen,
+                 const RowLoss& independent) const override {
+    if (frame_.encoding.classes.empty())
+      return RowScorer::apart(agent, row, predictions, weights, chosen, independent);
+    const Divergence d = class_divergence(probabilities(predictions, weights),
+                                          probabilities(predictions, vertex(Kind::kIndependent)));
+    return {d.gap, d.norm};
   }
 
   double distance(std::size_t agent, const double* predictions,
@@ -279,6 +292,7 @@ class MixedFit final : public FoldFit {
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       const ChannelFit& fit = channels_[c];
       model.channels.push_back(describe_channel(fit, Units(frame_, c), centre_precision_));
+      if (fit.given) continue;
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
           pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt, fit.pooled,
@@ -415,6 +429,19 @@ DecompositionOptions at_best(const Learnt& learnt, DecompositionOptions options)
 
 std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
   return std::make_unique<MixedScorer>(frame);
+}
+
+std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options, GivenMoments given) {
+  ChannelFit fit;
+  fit.moments = given.learnt.moments;
+  fit.as_they_are = std::move(given.own);
+  fit.learnt = std::move(given.learnt);
+  fit.given = true;
+  fit.pooled = fit_ridge(given.together, 0);
+  fit.mean = given.together.b[0] / given.together.rows[0];
+  std::vector<ChannelFit> channels;
+  channels.push_back(std::move(fit));
+  return std::make_unique<MixedFit>(frame, options, std::move(channels), std::vector<SerialTest>());
 }
 
 std::unique_ptr<FoldFit> MixedSolver::join(const Frame& frame, int without, Team& team) const {

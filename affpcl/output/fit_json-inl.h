@@ -7,6 +7,7 @@
 
 #include "affpcl/base/json.h"
 #include "affpcl/table/frame.h"
+#include "affpcl/table/privacy.h"
 
 namespace affpcl {
 
@@ -17,6 +18,9 @@ std::string pretty(const Json& json);
 
 // What was read: files, target, agents, blanks, task.
 Json spec_json(const Encoding& encoding, const std::vector<std::string>& files);
+
+// What was promised for every row, and the noise that it took.
+Json privacy_json(const PrivacyTerms& terms);
 
 // Where a summary comes from.
 Json manifest(Json spec, std::uint64_t seed, const std::string& command, int threads,

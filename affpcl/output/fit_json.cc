@@ -23,6 +23,27 @@ Json spec_json(const Encoding& encoding, const std::vector<std::string>& files) 
           {"task", encoding.task()}};
 }
 
+Json privacy_json(const PrivacyTerms& terms) {
+  Json bounds = Json::array();
+  for (const Bound& b : terms.bounds) {
+    bounds.push_back({{"column", b.column}});
+    if (b.levels.empty()) {
+      bounds.back()["low"] = b.low, bounds.back()["high"] = b.high;
+    } else {
+      bounds.back()["levels"] = b.levels;
+    }
+  }
+  return {{"protects", "one row of one agent, added or left out"},
+          {"epsilon", terms.epsilon},
+          {"delta", terms.delta},
+          {"releases", 1},
+          {"mechanism", "discrete Gaussian"},
+          {"noise_multiplier", terms.multiplier},
+          {"sensitivity", terms.sensitivity},
+          {"noise", terms.noise()},
+          {"bounds", std::move(bounds)}};
+}
+
 Json manifest(Json spec, std::uint64_t seed, const std::string& command, int threads,
               double seconds, bool complete) {
   char host[256] = "";

@@ -417,6 +417,7 @@ std::string model_json(const Model& model) {
       {"coefficients", e.names()},
       {"channels", std::move(channels)},
       {"agents", std::move(agents)}};
+  if (model.privacy) all["privacy"] = privacy_json(*model.privacy);
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
   if (e.leveled()) all["levels"] = levels_json(model);
@@ -629,6 +630,7 @@ std::string fit_summary_json(const FitResult& result) {
            {"columns", model.encoding.dim() - 1},
            {"notes", spell_options(result.notes, OptionStyle::kKey)}};
   all["manifest"]["ranks"] = result.ranks;
+  if (model.privacy) all["privacy"] = privacy_json(*model.privacy);
   if (model.joined)
     all["joined"] = {{"centre_agents", model.centre_agents},
                      {"centre_rows", model.centre_rows},

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "affpcl/base/params.h"
@@ -19,15 +20,27 @@ struct ProblemKind {
   std::vector<Param> params;
   // One replicate's instance: (values, seed, replicate) decide it.
   std::function<std::unique_ptr<Problem>(const Values&, std::uint64_t, std::uint32_t)> make;
+  // The same by a process that makes its share of the agents; empty: every process makes all.
+  std::function<std::unique_ptr<Problem>(const Values&, std::uint64_t, std::uint32_t,
+                                         const AgentShare&)>
+      make_share = {};
 };
 
-// The entry of a problem with P::Config, P::params() and a constructor (Config, seed, replicate).
+// The entry of a problem with P::Config, P::params() and a constructor (Config, seed, replicate),
+// or (Config, seed, replicate, share).
 template <class P>
 ProblemKind problem_kind_of(std::string_view name, std::string_view doc) {
-  return {name, doc, P::params().table(),
-          [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
-            return std::make_unique<P>(P::params().read(v), seed, replicate);
-          }};
+  ProblemKind kind{name, doc, P::params().table(),
+                   [](const Values& v, std::uint64_t seed, std::uint32_t replicate) {
+                     return std::make_unique<P>(P::params().read(v), seed, replicate);
+                   }};
+  if constexpr (std::is_constructible_v<P, const typename P::Config&, std::uint64_t, std::uint32_t,
+                                        const AgentShare&>)
+    kind.make_share = [](const Values& v, std::uint64_t seed, std::uint32_t replicate,
+                         const AgentShare& share) {
+      return std::make_unique<P>(P::params().read(v), seed, replicate, share);
+    };
+  return kind;
 }
 
 const std::vector<ProblemKind>& problem_kinds();

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "affpcl/math/dense.h"
+#include "affpcl/problem/agent_share.h"
 
 namespace affpcl {
 namespace {
@@ -94,8 +95,9 @@ ProblemKind Estimation::kind() {
       "sampling design");
 }
 
-Estimation::Estimation(const Config& config, std::uint64_t seed, std::uint32_t replicate)
-    : config_(config), system_key_{seed, replicate, 0}, theta_(k(), config.agents) {
+Estimation::Estimation(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+                       const AgentShare& share)
+    : config_(config), system_key_{seed, replicate, 0} {
   theta_base_ = random_direction(system_key_, 0, Purpose::kTheta, k(), 1);
   laws_ = NormalDensities(system_key_,
                           {.agents = config_.agents,
@@ -103,18 +105,26 @@ Estimation::Estimation(const Config& config, std::uint64_t seed, std::uint32_t r
                            .dim = config_.dim,
                            .radius = config_.delta_env * config_.spread,
                            .first_central = config_.first_central},
-                          {0, config_.dim});
-  theta_mean_.assign(theta_base_.size(), 0.0);
-  for (std::int64_t i = 0; i < config_.agents; ++i) {
-    const std::vector<double> own = theta(i);
-    const Out block = theta_.block(i / kLanes)[{0, k()}];
-    for (int r = 0; r < k(); ++r) {
-      const auto at = static_cast<std::size_t>(r);
-      block.row(r)[i % kLanes] = own[at];
-      theta_mean_[at] += own[at] / static_cast<double>(config_.agents);
+                          {0, config_.dim}, share);
+  theta_ = MadeStore(k(), config_.agents, share, [this](std::int64_t block, Out weights) {
+    make_weights(block, weights, nullptr);
+  });
+  theta_mean_ =
+      share.sum(config_.agents, theta_base_.size(), [this](std::int64_t block, double* sum) {
+        make_weights(block, theta_.block(block)[Field{0, k()}], sum);
+      });
+  solve(share);
+}
+
+void Estimation::make_weights(std::int64_t block, Out weights, double* sum) const {
+  const Lanes lanes = lanes_of(block, config_.agents);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::vector<double> own = theta(lanes.first + l);
+    for (std::size_t r = 0; r < own.size(); ++r) {
+      weights.row(static_cast<int>(r))[l] = own[r];
+      if (sum != nullptr) sum[r] += own[r] / static_cast<double>(config_.agents);
     }
   }
-  solve();
 }
 
 std::vector<double> Estimation::theta(std::int64_t agent) const {

@@ -39,7 +39,8 @@ class Estimation final : public Problem,
   };
   static const Params<Config>& params();
   static ProblemKind kind();
-  Estimation(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  Estimation(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+             const AgentShare& share = all_agents());
 
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
@@ -68,6 +69,8 @@ class Estimation final : public Problem,
  private:
   int d() const { return config_.functionals == Functionals::kMean ? 1 : 1 + config_.dim; }
   int k() const { return 1 + 2 * config_.dim; }
+  // The theta^i of a block; adds what theta_mean_ is a sum of, where `sum` is not null.
+  void make_weights(std::int64_t block, Out weights, double* sum) const;
   void respond(Lanes lanes, In s, In theta, Out b) const;  // h(s)'theta, to the first row
   static void lift(In s, Out b);                           // psi(s) times the first row
   // The first `to.rows` rows of E_mu^i[h h'] theta.
@@ -77,7 +80,7 @@ class Estimation final : public Problem,
   Key system_key_;
   std::vector<double> theta_base_, theta_mean_;
   NormalDensities laws_;
-  Store theta_;  // per agent
+  MadeStore theta_;  // per agent
 };
 
 template <>

@@ -5,6 +5,7 @@
 
 #include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/agent_share.h"
 
 namespace affpcl {
 namespace {
@@ -27,8 +28,7 @@ const Params<Gaussian::Config>& Gaussian::params() {
       {"delta_env", &Config::delta_env,
        "environment heterogeneity: means of length delta_env * spread", between(0, 100)},
       {"delta_obj", &Config::delta_obj,
-       "objective heterogeneity: theta^i at distance delta_obj from theta_base",
-       between(0, 1e6)},
+       "objective heterogeneity: theta^i at distance delta_obj from theta_base", between(0, 1e6)},
       {"eps_A", &Config::eps_A, "noise of A(s)", between(0, 1e6)},
       {"eps_b", &Config::eps_b, "noise of Phi(s)", between(0, 1e6)},
       {"spread", &Config::spread, "the paper's C_A", between(0, 1e6)},
@@ -50,7 +50,8 @@ ProblemKind Gaussian::kind() {
       "truth");
 }
 
-Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate)
+Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+                   const AgentShare& share)
     : config_(config), system_key_{seed, replicate, 0} {
   const int d = config_.dim;
   const auto D = static_cast<std::size_t>(d);
@@ -80,24 +81,30 @@ Gaussian::Gaussian(const Config& config, std::uint64_t seed, std::uint32_t repli
                            .dim = d,
                            .radius = config_.delta_env * config_.spread,
                            .first_central = config_.first_central},
-                          whole(d));
+                          whole(d), share);
 
-  Phi_theta_ = Store(d, n);
-  theta_mean_.assign(D, 0.0);
+  Phi_theta_ = MadeStore(d, n, share, [this](std::int64_t block, Out Phi_theta) {
+    make_weights(block, Phi_theta, nullptr);
+  });
+  theta_mean_ = share.sum(n, D, [this, d](std::int64_t block, double* sum) {
+    make_weights(block, Phi_theta_.block(block)[whole(d)], sum);
+  });
+  solve(share);
+}
+
+void Gaussian::make_weights(std::int64_t block, Out Phi_theta, double* sum) const {
+  const auto D = static_cast<std::size_t>(config_.dim);
   const MatrixView Phi_b(Phi_base_.data(), D, D);
   Vector y(D);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::vector<double> th = theta(i);
+  const Lanes lanes = lanes_of(block, config_.agents);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::vector<double> th = theta(lanes.first + l);
     multiply(Phi_b, th, y);
-    const auto l = i % kLanes;
-    const Out Phi_theta = Phi_theta_.block(i / kLanes)[whole(d)];
-    for (int r = 0; r < d; ++r) {
-      Phi_theta.row(r)[l] = y[static_cast<std::size_t>(r)];
-      theta_mean_[static_cast<std::size_t>(r)] +=
-          th[static_cast<std::size_t>(r)] / static_cast<double>(n);
+    for (std::size_t r = 0; r < D; ++r) {
+      Phi_theta.row(static_cast<int>(r))[l] = y[r];
+      if (sum != nullptr) sum[r] += th[r] / static_cast<double>(config_.agents);
     }
   }
-  solve();
 }
 
 std::vector<double> Gaussian::theta(std::int64_t agent) const {
@@ -168,8 +175,8 @@ void Gaussian::keep(std::int64_t first_block, std::int64_t last_block) {
 // E ss' = I + m m'.
 void Gaussian::mean_apply(Lanes lanes, In x, Out Ax) const {
   Scratch scratch;
-  kernels::rank_one(mean(lanes), base(A_base_, x, scratch, Ax),
-                    config_.eps_A / (1 + config_.eps_A), Ax);
+  kernels::rank_one(mean(lanes), base(A_base_, x, scratch, Ax), config_.eps_A / (1 + config_.eps_A),
+                    Ax);
   for (int i = 0; i < Ax.rows * kLanes; ++i) Ax.p[i] *= 1 + config_.eps_A;
 }
 

@@ -12,10 +12,7 @@
 
 namespace affpcl {
 
-class Gaussian final : public Problem,
-                       public LinearObjective,
-                       public KnownObjective,
-                       public Means {
+class Gaussian final : public Problem, public LinearObjective, public KnownObjective, public Means {
  public:
   struct Config {
     std::int64_t agents = 20;
@@ -28,11 +25,12 @@ class Gaussian final : public Problem,
     double theta_length = 1.0;  // theta_base ~ N(0, I) scaled to this length; 0 leaves it as drawn
     double ridge = -1.0;        // A_base = R'R + ridge I, Phi_base = G'G + ridge I; negative: dim
     std::int64_t environments = 0;  // distinct environments, dealt out in turn; 0: one per agent
-    bool first_central = true;  // the first environment has mean 0, the first agent theta_base
+    bool first_central = true;      // the first environment has mean 0, the first agent theta_base
   };
   static const Params<Config>& params();
   static ProblemKind kind();
-  Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  Gaussian(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+           const AgentShare& share = all_agents());
 
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
@@ -63,6 +61,8 @@ class Gaussian final : public Problem,
   // matrix x: in `space`, or in one column of scratch where all agents share x.
   In base(const std::vector<double>& matrix, In x, Scratch& scratch, Out space) const;
   double mean_square(const std::vector<double>& matrix, double eps) const;
+  // The Phi_base theta^i of a block; adds what theta_mean_ is a sum of, where `sum` is not null.
+  void make_weights(std::int64_t block, Out Phi_theta, double* sum) const;
 
   Config config_;
   Key system_key_;
@@ -70,7 +70,7 @@ class Gaussian final : public Problem,
   std::vector<double> theta_base_;
   std::vector<double> theta_mean_;  // mean of theta^i
   NormalDensities laws_;
-  Store Phi_theta_;  // per agent: Phi_base theta^i
+  MadeStore Phi_theta_;  // per agent: Phi_base theta^i
 };
 
 }  // namespace affpcl

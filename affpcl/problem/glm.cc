@@ -145,7 +145,7 @@ void Glm::solve_truth() {
   const auto m_of = [&](std::int64_t i) { return m(i); };
   const double share = 1 / static_cast<double>(config_.agents);
   Matrix all(q, d), Ecy(q, D + 1), Ecc(D + 1, D + 1);  // means over agents; c = (1, phi, xi)
-  truth_.x = Store(q_ * config_.dim, config_.agents);
+  truth_.x = MadeStore(q_ * config_.dim, config_.agents);
   for (std::int64_t i = 0; i < config_.agents; ++i) {
     Matrix W(q, D), own(q, d);  // of (phi, xi)
     Vector centre(D);

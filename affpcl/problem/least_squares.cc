@@ -10,6 +10,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/agent_share.h"
 
 namespace affpcl {
 namespace {
@@ -137,8 +138,7 @@ const Params<LeastSquares::Config>& LeastSquares::params() {
       {"delta_env", &Config::delta_env,
        "environment heterogeneity: means of length delta_env * spread", between(0, 100)},
       {"delta_obj", &Config::delta_obj,
-       "objective heterogeneity: theta^i at distance delta_obj from theta_base",
-       between(0, 1e6)},
+       "objective heterogeneity: theta^i at distance delta_obj from theta_base", between(0, 1e6)},
       {"spread", &Config::spread, "how far apart environments are at delta_env = 1",
        between(0, 1e6)},
       {"curve", &Config::curve,
@@ -163,7 +163,8 @@ ProblemKind LeastSquares::kind() {
       "least squares on Gaussian features; labels weigh outcome channels; Phi well or ill chosen");
 }
 
-LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate)
+LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+                           const AgentShare& share)
     : config_(config), system_key_{seed, replicate, 0} {
   const int d = config_.dim, k = config_.channels;
   const std::int64_t n = config_.agents;
@@ -180,25 +181,20 @@ LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32
                            .dim = d,
                            .radius = config_.delta_env * config_.spread,
                            .first_central = config_.first_central},
-                          {0, d});
+                          {0, d}, share);
 
-  theta_ = Store(k, n);
-  theta_mean_.assign(theta_base_.size(), 0.0);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::vector<double> th = weights(i);
-    const Out own = theta_.block(i / kLanes)[Field{0, k}];
-    for (int j = 0; j < k; ++j) {
-      own.row(j)[i % kLanes] = th[static_cast<std::size_t>(j)];
-      theta_mean_[static_cast<std::size_t>(j)] +=
-          th[static_cast<std::size_t>(j)] / static_cast<double>(n);
-    }
-  }
-  mean_b_ = Store(d, n);
-  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
-    const Lanes lanes = lanes_of(b, n);
-    mean_channels(lanes, own_weights(lanes), mean_b_.block(b)[Field{0, d}]);
-  }
-  solve();
+  theta_ = MadeStore(k, n, share, [this](std::int64_t block, Out weights) {
+    make_weights(block, weights, nullptr);
+  });
+  theta_mean_ = share.sum(n, theta_base_.size(), [this, k](std::int64_t block, double* sum) {
+    make_weights(block, theta_.block(block)[Field{0, k}], sum);
+  });
+  mean_b_ = MadeStore(d, n, share, [this, n](std::int64_t block, Out b) {
+    const Lanes lanes = lanes_of(block, n);
+    mean_channels(lanes, own_weights(lanes), b);
+  });
+  mean_b_.make_own(share);
+  solve(share);
   // channel_noise^2 bounds the eigenvalues of E cc' from below.
   if (config_.Phi == Form::kChannels && config_.channel_noise == 0 &&
       monotonicity(*this).objective < kDependent)
@@ -206,6 +202,17 @@ LeastSquares::LeastSquares(const Config& config, std::uint64_t seed, std::uint32
         fmt::format("problem.channels = {} is too many for {} features without channel_noise: they "
                     "are linearly dependent, and theta has no unique solution",
                     k, d));
+}
+
+void LeastSquares::make_weights(std::int64_t block, Out weights, double* sum) const {
+  const Lanes lanes = lanes_of(block, config_.agents);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::vector<double> own = this->weights(lanes.first + l);
+    for (std::size_t j = 0; j < own.size(); ++j) {
+      weights.row(static_cast<int>(j))[l] = own[j];
+      if (sum != nullptr) sum[j] += own[j] / static_cast<double>(config_.agents);
+    }
+  }
 }
 
 std::vector<double> LeastSquares::weights(std::int64_t agent) const {

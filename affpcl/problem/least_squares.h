@@ -44,7 +44,8 @@ class LeastSquares final : public Problem,
   };
   static const Params<Config>& params();
   static ProblemKind kind();
-  LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  LeastSquares(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+               const AgentShare& share = all_agents());
 
   Shape shape() const override;
   void declare(Layout& world, Layout& sample) const override;
@@ -85,6 +86,8 @@ class LeastSquares final : public Problem,
   In own_weights(Lanes lanes) const {
     return theta_.block(lanes.first / kLanes)[Field{0, config_.channels}];
   }
+  // The theta^i of a block; adds what theta_mean_ is a sum of, where `sum` is not null.
+  void make_weights(std::int64_t block, Out weights, double* sum) const;
   // E phi c' theta, for any weights of the channels.
   void mean_channels(Lanes lanes, In theta, Out bhat) const;
 
@@ -94,7 +97,7 @@ class LeastSquares final : public Problem,
   std::vector<double> theta_base_;
   std::vector<double> theta_mean_;  // mean of theta^i
   NormalDensities laws_;
-  Store theta_, mean_b_;  // per agent: theta^i, bbar^i
+  MadeStore theta_, mean_b_;  // per agent: theta^i, bbar^i
 };
 
 template <>

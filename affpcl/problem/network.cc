@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "affpcl/problem/agent_share.h"
 #include "affpcl/problem/normal_densities.h"
 
 namespace affpcl {
@@ -34,9 +35,19 @@ ProblemKind Network::kind() {
       "network", "a two-layer network for each agent: directions that are not monotone");
 }
 
+template <class Of>
+void Network::put(std::int64_t block, Out rows, Of of) const {
+  const Lanes lanes = lanes_of(block, config_.agents);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::vector<double> column = of(lanes.first + l);
+    for (int r = 0; r < rows.rows; ++r) rows.row(r)[l] = column[static_cast<std::size_t>(r)];
+  }
+}
+
 // x^c_*, where the agents' mean direction is 0, has no closed form: it is left open.
-Network::Network(const Config& config, std::uint64_t seed, std::uint32_t replicate)
-    : config_(config), means_(config.dim, config.agents) {
+Network::Network(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+                 const AgentShare& share)
+    : config_(config) {
   const Key key{seed, replicate, 0};
   const int D = unknowns();
   std::vector<double> base(static_cast<std::size_t>(D));
@@ -46,18 +57,21 @@ Network::Network(const Config& config, std::uint64_t seed, std::uint32_t replica
   for (double& x : start_) x *= 0.5;
   points_.resize(static_cast<std::size_t>(kPoints * config_.dim));
   normals_of(key, 0, Purpose::kFeatures, points_);
-  truth_.x = Store(D, config_.agents);
   truth_.xc.assign(base.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::int64_t i = 0; i < config_.agents; ++i) {
-    const bool apart = !(i == 0 && config_.first_central);
-    const std::vector<double> x = weights_near(key, base, i, apart ? config_.delta_obj : 0),
-                              m = random_direction(key, i, Purpose::kEnvironment, config_.dim,
-                                                   apart ? config_.delta_env : 0);
-    const Out solution = truth_.x.block(i / kLanes)[Field{0, D}],
-              mean = means_.block(i / kLanes)[Field{0, config_.dim}];
-    for (int r = 0; r < D; ++r) solution.row(r)[i % kLanes] = x[static_cast<std::size_t>(r)];
-    for (int r = 0; r < config_.dim; ++r) mean.row(r)[i % kLanes] = m[static_cast<std::size_t>(r)];
-  }
+  const auto apart = [this](std::int64_t i) { return !(i == 0 && config_.first_central); };
+  truth_.x = MadeStore(D, config_.agents, share, [=, this](std::int64_t block, Out x) {
+    put(block, x, [&](std::int64_t i) {
+      return weights_near(key, base, i, apart(i) ? config_.delta_obj : 0);
+    });
+  });
+  truth_.x.make_own(share);
+  means_ = MadeStore(config_.dim, config_.agents, share, [=, this](std::int64_t block, Out m) {
+    put(block, m, [&](std::int64_t i) {
+      return random_direction(key, i, Purpose::kEnvironment, config_.dim,
+                              apart(i) ? config_.delta_env : 0);
+    });
+  });
+  means_.make_own(share);
 }
 
 void Network::declare(Layout&, Layout& sample) const {

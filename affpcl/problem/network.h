@@ -33,7 +33,8 @@ class Network final : public Problem, public KnownObjective, public Scores {
   };
   static const Params<Config>& params();
   static ProblemKind kind();
-  Network(const Config& config, std::uint64_t seed, std::uint32_t replicate);
+  Network(const Config& config, std::uint64_t seed, std::uint32_t replicate,
+          const AgentShare& share = all_agents());
 
   Shape shape() const override { return {.agents = config_.agents, .d = unknowns()}; }
   void declare(Layout& world, Layout& sample) const override;
@@ -51,12 +52,14 @@ class Network final : public Problem, public KnownObjective, public Scores {
 
  private:
   int unknowns() const { return config_.hidden * (config_.dim + 1); }
+  template <class Of>
+  void put(std::int64_t block, Out rows, Of of) const;  // of(agent) to the agent's lane
   // f of every lane, and tanh(v_h'phi) in H rows, or in none where they are not needed.
   void forward(Lanes lanes, In phi, In x, Out tanhs, double* f) const;
 
   Config config_;
   std::vector<double> start_, points_;  // points_: [draws][dim], about 0
-  Store means_;                         // m_i
+  MadeStore means_;                     // m_i
 };
 
 }  // namespace affpcl

@@ -2,27 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <span>
 #include <utility>
 
 #include "affpcl/math/kernels.h"
+#include "affpcl/problem/agent_share.h"
 #include "affpcl/problem/present.h"
 
 namespace affpcl {
 namespace {
 
-std::vector<double> draw_means(const Key& key, const NormalEnvironments& e) {
-  const std::int64_t distinct = e.radius == 0     ? 1
-                                : e.distinct == 0 ? e.agents
-                                                  : std::min(e.distinct, e.agents);
-  std::vector<double> means;
-  means.reserve(static_cast<std::size_t>(distinct * e.dim));
-  for (std::int64_t i = 0; i < distinct; ++i) {
-    std::vector<double> m(static_cast<std::size_t>(e.dim));
-    if (e.radius != 0 && !(i == 0 && e.first_central))
-      m = random_direction(key, i, Purpose::kEnvironment, e.dim, e.radius);
-    means.insert(means.end(), m.begin(), m.end());
-  }
-  return means;
+double squared_length(std::span<const double> m) {
+  double square = 0;
+  for (const double x : m) square += x * x;
+  return square;
 }
 
 // The chosen lanes of some rows, side by side.
@@ -39,12 +33,83 @@ In gathered(LaneSet which, In rows, Scratch& scratch) {
 
 }  // namespace
 
+// The means of the environments, and mu^0: each made when it is first needed, for learnt ratios
+// never need those of all agents.
+class NormalDensities::Environments {
+ public:
+  Environments(std::int64_t agents, int dim, std::vector<double> means)
+      : agents_(agents),
+        dim_(dim),
+        count_(static_cast<std::int64_t>(means.size()) / dim),
+        listed_(std::move(means)) {}
+  Environments(const Key& key, const NormalEnvironments& e)
+      : agents_(e.agents),
+        dim_(e.dim),
+        count_(e.radius == 0     ? 1
+               : e.distinct == 0 ? e.agents
+                                 : std::min(e.distinct, e.agents)),
+        key_(key),
+        radius_(e.radius),
+        first_central_(e.first_central) {
+    if (count_ < agents_) listed_ = all();
+  }
+
+  std::int64_t count() const { return count_; }
+  std::vector<double> mean(std::int64_t environment) const {
+    if (!listed_.empty()) {
+      const auto first = listed_.begin() + environment * dim_;
+      return {first, first + dim_};
+    }
+    if (radius_ == 0 || (environment == 0 && first_central_))
+      return std::vector<double>(static_cast<std::size_t>(dim_));
+    return random_direction(key_, environment, Purpose::kEnvironment, dim_, radius_);
+  }
+  const std::vector<double>& means() {  // [environments][dim]
+    if (!listed_.empty()) return listed_;
+    std::call_once(drawn_, [&] { means_ = all(); });
+    return means_;
+  }
+  const Mixture& mixture() {
+    std::call_once(mixed_, [&] {
+      std::vector<double> weights;
+      for (std::int64_t e = 0; e < count_; ++e) {
+        const std::int64_t dealt = (agents_ - e + count_ - 1) / count_;  // agents that have it
+        weights.push_back(static_cast<double>(dealt) / static_cast<double>(agents_));
+      }
+      mixture_ = Mixture(dim_, means(), weights);
+    });
+    return mixture_;
+  }
+
+ private:
+  std::vector<double> all() const {
+    std::vector<double> all;
+    all.reserve(static_cast<std::size_t>(count_ * dim_));
+    for (std::int64_t e = 0; e < count_; ++e) {
+      const std::vector<double> m = mean(e);
+      all.insert(all.end(), m.begin(), m.end());
+    }
+    return all;
+  }
+
+  std::int64_t agents_;
+  int dim_;
+  std::int64_t count_;
+  Key key_{};
+  double radius_ = 0;
+  bool first_central_ = false;
+  std::vector<double> listed_;  // where there are fewer than agents, or they were given
+  std::vector<double> means_;
+  Mixture mixture_;
+  std::once_flag drawn_, mixed_;
+};
+
 // Against the mixture of the environments that the agents present have, each with their share.
 // Environments of absent agents have no component: its logit could be far above all others.
 class NormalDensities::Among final : public Densities {
  public:
   Among(const NormalDensities& all, const Present& present) : all_(all), present_(present) {
-    std::vector<double> shares(all.weight_.size());
+    std::vector<double> shares(static_cast<std::size_t>(all.environments()));
     for (std::size_t b = 0; b < present.blocks.size(); ++b)
       each_lane(present.blocks[b], [&](int l) {
         const std::int64_t agent = static_cast<std::int64_t>(b) * kLanes + l;
@@ -104,8 +169,7 @@ std::vector<double> random_direction(const Key& key, std::int64_t agent, Purpose
                                      double length) {
   std::vector<double> v(static_cast<std::size_t>(dim));
   normals_of(key, agent, purpose, v);
-  double square = 0;
-  for (const double x : v) square += x * x;
+  const double square = squared_length(v);
   for (double& x : v) x *= length / std::sqrt(square);
   return v;
 }
@@ -119,41 +183,44 @@ std::vector<double> weights_near(const Key& key, std::vector<double> base, std::
   return base;
 }
 
-NormalDensities::NormalDensities(const Key& key, const NormalEnvironments& e, Field observed)
-    : NormalDensities(e.agents, e.dim, draw_means(key, e), observed) {}
+NormalDensities::NormalDensities(const Key& key, const NormalEnvironments& e, Field observed,
+                                 const AgentShare& share)
+    : NormalDensities(std::make_shared<Environments>(key, e), e.agents, e.dim, observed, share) {}
 
 NormalDensities::NormalDensities(std::int64_t agents, int dim, std::vector<double> means,
                                  Field observed)
-    : dim_(dim),
-      observed_(observed),
-      means_(std::move(means)),
-      mixed_(std::make_unique<Mixed>()),
-      mean_(dim, agents) {
-  const std::int64_t count = static_cast<std::int64_t>(means_.size()) / dim;
-  for (std::int64_t e = 0; e < count; ++e) {
-    const std::int64_t dealt = (agents - e + count - 1) / count;  // agents that have it
-    weight_.push_back(static_cast<double>(dealt) / static_cast<double>(agents));
-  }
-  for (std::int64_t i = 0; i < agents; ++i) {
-    const Out m = mean_.block(i / kLanes)[Field{0, dim}];
-    for (int r = 0; r < dim; ++r) m.row(r)[i % kLanes] = mean(environment(i))[r];
-  }
-}
+    : NormalDensities(std::make_shared<Environments>(agents, dim, std::move(means)), agents, dim,
+                      observed, all_agents()) {}
 
-const Mixture& NormalDensities::mixture() const {
-  std::call_once(mixed_->once, [&] { mixed_->mixture = Mixture(dim_, means_, weight_); });
-  return mixed_->mixture;
-}
-
-double NormalDensities::farthest() const {
+NormalDensities::NormalDensities(std::shared_ptr<Environments> drawn, std::int64_t agents, int dim,
+                                 Field observed, const AgentShare& share)
+    : dim_(dim), observed_(observed), count_(drawn->count()), drawn_(std::move(drawn)) {
+  std::mutex mutex;
   double most = 0;
-  for (std::int64_t e = 0; e < environments(); ++e) {
-    double square = 0;
-    for (int r = 0; r < dim_; ++r) square += mean(e)[r] * mean(e)[r];
-    most = std::max(most, square);
-  }
-  return most;
+  const auto make = [environments = drawn_, agents](std::int64_t block, Out rows) {
+    double farthest = 0;
+    const Lanes lanes = lanes_of(block, agents);
+    for (int l = 0; l < lanes.count; ++l) {
+      const std::vector<double> m = environments->mean((lanes.first + l) % environments->count());
+      for (int r = 0; r < rows.rows; ++r) rows.row(r)[l] = m[static_cast<std::size_t>(r)];
+      farthest = std::max(farthest, squared_length(m));
+    }
+    return farthest;
+  };
+  mean_ = MadeStore(dim, agents, share, make);
+  share.sum(agents, 0, [&](std::int64_t block, double*) {
+    const double farthest = make(block, mean_.block(block)[Field{0, dim}]);
+    const std::lock_guard lock(mutex);
+    most = std::max(most, farthest);
+  });
+  farthest_ = share.largest(most);
 }
+
+const double* NormalDensities::mean(std::int64_t environment) const {
+  return drawn_->means().data() + environment * dim_;
+}
+
+const Mixture& NormalDensities::mixture() const { return drawn_->mixture(); }
 
 void NormalDensities::accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch,
                                  double* M) const {

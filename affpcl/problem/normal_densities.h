@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "affpcl/math/mixture.h"
+#include "affpcl/problem/made_store.h"
 #include "affpcl/problem/problem.h"
 
 namespace affpcl {
@@ -37,17 +37,20 @@ class NormalDensities final : public Densities {
   // `means` is [environments][dim]; agent i has environment i mod environments, and the rows
   // `observed` of its sample are what is drawn from it.
   NormalDensities(std::int64_t agents, int dim, std::vector<double> means, Field observed);
-  NormalDensities(const Key& key, const NormalEnvironments& environments, Field observed);
+  NormalDensities(const Key& key, const NormalEnvironments& environments, Field observed,
+                  const AgentShare& share = all_agents());
 
-  std::int64_t environments() const { return static_cast<std::int64_t>(weight_.size()); }
-  const double* mean(std::int64_t environment) const { return means_.data() + environment * dim_; }
+  std::int64_t environments() const { return count_; }
+  // Where there is one environment per agent, these are drawn when they are first asked for: exact
+  // ratios need those of all agents, and nothing else does.
+  const double* mean(std::int64_t environment) const;
   In mean(Lanes lanes) const { return mean_.block(lanes.first / kLanes)[Field{0, dim_}]; }
-  double farthest() const;  // the largest |m_e|^2
+  double farthest() const { return farthest_; }  // the largest |m_e|^2
   void keep(std::int64_t first_block, std::int64_t last_block) {
     mean_.keep(first_block, last_block);
   }
 
-  int p() const override { return static_cast<int>(weight_.size()); }
+  int p() const override { return static_cast<int>(count_); }
   bool has_single() const override { return true; }
   void accumulate_single(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
   void accumulate(Lanes lanes, In s, In g, Scratch& scratch, double* M) const override;
@@ -61,6 +64,9 @@ class NormalDensities final : public Densities {
 
  private:
   class Among;
+  class Environments;
+  NormalDensities(std::shared_ptr<Environments> drawn, std::int64_t agents, int dim, Field observed,
+                  const AgentShare& share);
   std::int64_t environment(std::int64_t agent) const { return agent % environments(); }
   void accumulate(Lanes lanes, In s, In g, Precision precision, Scratch& scratch, double* M) const;
   const Mixture& mixture() const;
@@ -68,14 +74,10 @@ class NormalDensities final : public Densities {
 
   int dim_ = 0;
   Field observed_;
-  std::vector<double> means_;   // [environments][dim]
-  std::vector<double> weight_;  // the share of agents, per environment
-  struct Mixed {                // mu^0, made when it is first needed: learnt ratios never do
-    std::once_flag once;
-    Mixture mixture;
-  };
-  std::unique_ptr<Mixed> mixed_;
-  Store mean_;  // m_i, per agent
+  std::int64_t count_ = 0;  // of environments
+  double farthest_ = 0;
+  std::shared_ptr<Environments> drawn_;
+  MadeStore mean_;  // m_i, per agent
 };
 
 }  // namespace affpcl

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
+#include "affpcl/problem/agent_share.h"
+#include "affpcl/problem/some_agents.h"
 
 namespace affpcl {
 namespace {
@@ -22,63 +25,45 @@ void divide(Matrix& A, double by) {
   for (double& a : A.all()) a /= by;
 }
 
-// The sum over all agents of a linear map given by its columns, as rows x cols.
-template <class F>
-Matrix summed_matrix(const Problem& problem, int rows, int cols, F apply_to_unit) {
-  const std::int64_t n = problem.shape().agents;
-  Matrix sum(static_cast<std::size_t>(rows), static_cast<std::size_t>(cols));
-  Buffer space(static_cast<std::size_t>(rows) * kLanes);
-  std::vector<double> unit(static_cast<std::size_t>(cols));
-  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
-    const Lanes lanes = lanes_of(b, n);
-    const Out y{space.data(), rows, lanes_to_write(lanes.count)};
-    for (int c = 0; c < cols; ++c) {
-      unit[static_cast<std::size_t>(c)] = 1;
-      apply_to_unit(lanes, In{unit.data(), cols, 1}, y);
-      unit[static_cast<std::size_t>(c)] = 0;
-      for (int r = 0; r < rows; ++r)
-        for (int l = 0; l < lanes.count; ++l) sum(r, c) += y.row(r)[l];
-    }
+// What one block adds to the central objective's mean system: a k x k matrix whose columns are
+// mean_coe of the unit vectors, then mean_coe of 0.
+void add_coe(const Problem& problem, Lanes lanes, double* sums) {
+  const Means& means = *problem.means();
+  const int k = problem.shape().k;
+  const auto K = static_cast<std::size_t>(k);
+  Buffer space(K * kLanes);
+  const Out y{space.data(), k, lanes_to_write(lanes.count)};
+  std::vector<double> unit(K);
+  for (std::size_t c = 0; c <= K; ++c) {
+    if (c < K) unit[c] = 1;
+    means.mean_coe(lanes, In{unit.data(), k, 1}, y);
+    if (c < K) unit[c] = 0;
+    double* const to = sums + (c < K ? c : K * K);
+    for (int r = 0; r < k; ++r)
+      for (int l = 0; l < lanes.count; ++l)
+        to[static_cast<std::size_t>(r) * (c < K ? K : 1)] += y.row(r)[l];
   }
-  return sum;
 }
 
-template <class F>
-Vector summed_vector(const Problem& problem, int rows, F write) {
-  const std::int64_t n = problem.shape().agents;
-  Vector sum(static_cast<std::size_t>(rows));
-  Buffer space(static_cast<std::size_t>(rows) * kLanes);
-  for (std::int64_t b = 0; b < blocks_of(n); ++b) {
-    const Lanes lanes = lanes_of(b, n);
-    const Out y{space.data(), rows, lanes_to_write(lanes.count)};
-    write(lanes, y);
-    for (int r = 0; r < rows; ++r)
-      for (int l = 0; l < lanes.count; ++l) sum[static_cast<std::size_t>(r)] += y.row(r)[l];
-  }
-  return sum;
+std::size_t coe_sums(int k) {
+  return static_cast<std::size_t>(k) * static_cast<std::size_t>(k + 1);
 }
 
 // Linear part of the central objective's mean system, and its value at theta = 0; both summed over
 // agents.
 struct CoeSystem {
+  CoeSystem(const double* sums, int k)
+      : linear(static_cast<std::size_t>(k), static_cast<std::size_t>(k)),
+        at_zero(static_cast<std::size_t>(k)) {
+    std::copy_n(sums, linear.all().size(), linear.all().begin());
+    std::copy_n(sums + linear.all().size(), at_zero.size(), at_zero.begin());
+    // What each column's map has beside its linear part is the same for all columns.
+    for (std::size_t r = 0; r < at_zero.size(); ++r)
+      for (double& entry : linear.row(r)) entry -= at_zero[r];
+  }
   Matrix linear;
   Vector at_zero;
 };
-CoeSystem coe_system(const Problem& problem) {
-  const Means& means = *problem.means();
-  const int k = problem.shape().k;
-  const std::vector<double> zero(static_cast<std::size_t>(k));
-  const In theta0{zero.data(), k, 1};
-  CoeSystem sys;
-  sys.at_zero =
-      summed_vector(problem, k, [&](Lanes lanes, Out y) { means.mean_coe(lanes, theta0, y); });
-  // What each column's map has beside its linear part is the same for all columns.
-  sys.linear = summed_matrix(
-      problem, k, k, [&](Lanes lanes, In unit, Out y) { means.mean_coe(lanes, unit, y); });
-  for (std::size_t r = 0; r < sys.at_zero.size(); ++r)
-    for (double& entry : sys.linear.row(r)) entry -= sys.at_zero[r];
-  return sys;
-}
 
 bool all_finite(std::span<const double> x) {
   return std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); });
@@ -181,39 +166,53 @@ std::vector<double> mean_matrices(const Problem& problem, Lanes lanes) {
   return all;
 }
 
-void Problem::solve() {
+// The solutions of a block's agents; what it adds to A0, to b0 and to the central objective's
+// system, where `sums` is not null.
+void Problem::solve_block(std::int64_t block, Out x, double* sums) const {
   const Shape sh = shape();
-  const int d = sh.d;
-  const auto D = static_cast<std::size_t>(d);
-  truth_.x = Store(d, sh.agents);
+  const auto D = static_cast<std::size_t>(sh.d);
+  const Lanes lanes = lanes_of(block, sh.agents);
   Buffer space(D * kLanes);
-  const Out b{space.data(), d};
-  Matrix A0(D, D);
-  Vector b0(D), bi(D), xi(D);
+  const Out b{space.data(), sh.d};
+  Vector bi(D), xi(D);
   Systems systems(D);
-  for (std::int64_t blk = 0; blk < blocks_of(sh.agents); ++blk) {
-    const Lanes lanes = lanes_of(blk, sh.agents);
-    const std::vector<double> A = mean_matrices(*this, lanes);
-    means()->mean_objective(lanes, b);
-    const Out x = truth_.x.block(blk)[Field{0, d}];
-    for (int l = 0; l < lanes.count; ++l) {
-      const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
-      for (std::size_t r = 0; r < D; ++r) bi[r] = b.row(static_cast<int>(r))[l];
-      if (!systems.solve(Ai, bi, xi))
-        throw BadInput(
-            fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
-                        lanes.first + l));
-      for (std::size_t r = 0; r < D; ++r) x.row(static_cast<int>(r))[l] = xi[r];
-      for (std::size_t j = 0; j < D * D; ++j) A0.all()[j] += Ai.all()[j];
-      for (std::size_t r = 0; r < D; ++r) b0[r] += bi[r];
-    }
+  const SomeAgents* some = some_agents(*this);
+  const std::vector<double> A = mean_matrices(*this, lanes);
+  means()->mean_objective(lanes, b);
+  for (int l = 0; l < lanes.count; ++l) {
+    if (some != nullptr && !some->has(lanes.first + l)) continue;
+    const MatrixView Ai(A.data() + static_cast<std::size_t>(l) * D * D, D, D);
+    for (std::size_t r = 0; r < D; ++r) bi[r] = b.row(static_cast<int>(r))[l];
+    if (!systems.solve(Ai, bi, xi))
+      throw BadInput(
+          fmt::format("agent {}'s system has no unique solution (its mean matrix is singular)",
+                      lanes.first + l));
+    for (std::size_t r = 0; r < D; ++r) x.row(static_cast<int>(r))[l] = xi[r];
+    if (sums == nullptr) continue;
+    for (std::size_t j = 0; j < D * D; ++j) sums[j] += Ai.all()[j];
+    for (std::size_t r = 0; r < D; ++r) sums[D * D + r] += bi[r];
   }
-  if (!systems.solve(A0, b0, xi))
+  if (sums != nullptr && sh.k > 0) add_coe(*this, lanes, sums + D * D + D);
+}
+
+void Problem::solve(const AgentShare& share) {
+  const Shape sh = shape();
+  const auto D = static_cast<std::size_t>(sh.d);
+  truth_.x = MadeStore(sh.d, sh.agents, share,
+                       [this](std::int64_t block, Out x) { solve_block(block, x, nullptr); });
+  std::vector<double> sums = share.sum(
+      sh.agents, D * D + D + coe_sums(sh.k), [this, &sh](std::int64_t block, double* numbers) {
+        solve_block(block, truth_.x.block(block)[Field{0, sh.d}], numbers);
+      });
+  if (const SomeAgents* some = some_agents(*this)) some->sum_sites(sums);
+  Vector xc(D);
+  Systems systems(D);
+  if (!systems.solve({sums.data(), D, D}, std::span(sums).subspan(D * D, D), xc))
     throw BadInput(
         "the central system has no unique solution (the mean of the agents' matrices is singular)");
-  truth_.xc = xi;
+  truth_.xc = std::move(xc);
   if (sh.k > 0) {
-    CoeSystem sys = coe_system(*this);
+    CoeSystem sys(sums.data() + D * D + D, sh.k);
     for (double& v : sys.at_zero) v = -v;
     truth_.thetac.resize(sys.at_zero.size());
     solve_full_pivoting(sys.linear, sys.at_zero, truth_.thetac);
@@ -221,6 +220,7 @@ void Problem::solve() {
 }
 
 Monotonicity monotonicity(const Problem& problem) {
+  need_all_agents(problem, "a relative step_size schedule needs");
   const Shape sh = problem.shape();
   const double n = static_cast<double>(sh.agents);
   const auto D = static_cast<std::size_t>(sh.d);
@@ -238,7 +238,11 @@ Monotonicity monotonicity(const Problem& problem) {
   divide(A0, n);
   m.central = smallest_symmetric(std::move(A0));
   if (sh.k > 0) {
-    Matrix linear = coe_system(problem).linear;
+    const std::vector<double> sums =
+        all_agents().sum(sh.agents, coe_sums(sh.k), [&](std::int64_t block, double* numbers) {
+          add_coe(problem, lanes_of(block, sh.agents), numbers);
+        });
+    Matrix linear = CoeSystem(sums.data(), sh.k).linear;
     divide(linear, n);
     m.objective = smallest_symmetric(std::move(linear));
   }

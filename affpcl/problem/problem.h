@@ -11,6 +11,7 @@
 
 #include "affpcl/math/blocks.h"
 #include "affpcl/problem/facets.h"
+#include "affpcl/problem/made_store.h"
 #include "affpcl/random/streams.h"
 
 namespace affpcl {
@@ -25,7 +26,7 @@ struct Shape {
 
 // The solutions, where they can be computed.
 struct Truth {
-  Store x;                     // x^i_*, d rows
+  MadeStore x;                 // x^i_*, d rows
   std::vector<double> xc;      // x^c_* of eq:sys-central
   std::vector<double> thetac;  // theta^c_* of eq:sys-objective; empty where it is not known
 };
@@ -67,8 +68,12 @@ class Problem {
   void error(Lanes lanes, In x, Scratch& scratch, Out one_row) const;
 
  protected:
-  void solve();  // fills truth_ from the means; a derived constructor's last act
+  // Fills truth_ from the means; a derived constructor's last act.
+  void solve(const AgentShare& share = all_agents());
   Truth truth_;
+
+ private:
+  void solve_block(std::int64_t block, Out x, double* sums) const;
 };
 
 // g -= b, where b has rows: the end of a direction.

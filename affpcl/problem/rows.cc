@@ -1,36 +1,53 @@
 #include "affpcl/problem/rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "affpcl/base/error.h"
 
 namespace affpcl {
 
-Rows::Rows(Data data, Order order, Form form, double ridge)
-    : data_(std::move(data)), order_(order), form_(form), ridge_(ridge) {
+Rows::Rows(Data data, Order order, Form form, double ridge, Place place)
+    : data_(std::move(data)), order_(order), form_(form), ridge_(ridge), sum_(std::move(place.sum)) {
   set_shape(data_.d, data_.k);
   const auto n = static_cast<std::int64_t>(data_.first.size()) - 1;
-  for (std::int64_t i = 0; i < n; ++i) lengths_.push_back(rows(i));
+  agents_ = place.agents < 0 ? n : place.agents;
+  own_ = {place.first, place.first + n};
+  for (std::int64_t i = own_.first; i < own_.last; ++i) lengths_.push_back(rows(i));
   std::sort(lengths_.begin(), lengths_.end());
   longest_ = lengths_.back();
+  average_weights();
+}
+
+// In fixed point, so that sites of a federation find the same mean as one process.
+void Rows::average_weights() {
   theta_mean_.assign(static_cast<std::size_t>(data_.k), 0.0);
-  for (std::size_t j = 0; j < data_.theta.size(); ++j)
-    theta_mean_[j % theta_mean_.size()] += data_.theta[j] / static_cast<double>(n);
+  if (data_.theta.empty()) return;
+  std::vector<Fixed> sums(theta_mean_.size());
+  for (std::size_t j = 0; j < data_.theta.size(); ++j) {
+    if (!(std::abs(data_.theta[j]) < kLargestFixed))
+      throw BadInput("a weight of an outcome channel is beyond 4.5e15; use smaller units");
+    sums[j % sums.size()] += to_fixed(data_.theta[j]);
+  }
+  if (sum_) sum_(sums);
+  for (std::size_t k = 0; k < sums.size(); ++k)
+    theta_mean_[k] = to_double(sums[k]) / static_cast<double>(agents_);
 }
 
 Shape Rows::shape() const {
-  return {.agents = static_cast<std::int64_t>(data_.first.size()) - 1,
+  return {.agents = agents_,
           .d = data_.d,
           .k = form_ == Form::kChannels ? data_.k : data_.d,
           .p = data_.d + 1};
 }
 
 std::int64_t Rows::rows(std::int64_t agent) const {
-  const auto i = static_cast<std::size_t>(agent);
+  if (!has(agent)) return 0;
+  const auto i = static_cast<std::size_t>(agent - own_.first);
   return data_.first[i + 1] - data_.first[i];
 }
 std::size_t Rows::at(std::int64_t agent, std::int64_t row) const {
-  return static_cast<std::size_t>(data_.first[static_cast<std::size_t>(agent)] + row);
+  return static_cast<std::size_t>(data_.first[static_cast<std::size_t>(agent - own_.first)] + row);
 }
 const double* Rows::phi(std::int64_t agent, std::int64_t row) const {
   return data_.phi->data() + at(agent, row) * static_cast<std::size_t>(data_.d);
@@ -44,7 +61,7 @@ bool Rows::present(std::int64_t agent, std::int64_t sample) const {
   return order_ == Order::kRandom || sample < rows(agent);
 }
 std::int64_t Rows::count_present(std::int64_t sample) const {
-  if (order_ == Order::kRandom) return static_cast<std::int64_t>(lengths_.size());
+  if (order_ == Order::kRandom) return agents_;
   return lengths_.end() - std::upper_bound(lengths_.begin(), lengths_.end(), sample);
 }
 
@@ -66,7 +83,7 @@ void Rows::draw(const Draw& draw, Agents world, Out s) const {
   if (order_ == Order::kRandom) uniforms(draw.key, world.lanes, Purpose::kSample, 0, u);
   for (int l = 0; l < world.lanes.count; ++l) {
     const std::int64_t i = world.lanes.first + l, n = rows(i);
-    if (!present(i, draw.key.step)) {
+    if (!has(i) || !present(i, draw.key.step)) {
       write_void(s, l);
       continue;
     }
@@ -136,8 +153,13 @@ double Rows::probability(std::int64_t agent, int outcome) const {
 }
 
 void Rows::outcome(Lanes lanes, int number, Out s) const {
-  for (int l = 0; l < lanes.count; ++l)
-    write(at(lanes.first + l, std::min<std::int64_t>(number, rows(lanes.first + l) - 1)), s, l);
+  for (int l = 0; l < lanes.count; ++l) {
+    const std::int64_t i = lanes.first + l;
+    if (has(i))
+      write(at(i, std::min<std::int64_t>(number, rows(i) - 1)), s, l);
+    else
+      write_void(s, l);
+  }
 }
 
 void Rows::score_on(const Data& other) {
@@ -165,7 +187,9 @@ void Rows::error(Lanes lanes, In x, Scratch& scratch, Out one_row) const {
   const auto d = static_cast<std::size_t>(data_.d);
   double* v = scratch.numbers(d);
   for (int l = 0; l < lanes.count; ++l) {
-    const auto i = static_cast<std::size_t>(lanes.first + l);
+    one_row.p[l] = 0;
+    if (!has(lanes.first + l)) continue;
+    const auto i = static_cast<std::size_t>(lanes.first + l - own_.first);
     for (std::size_t r = 0; r < d; ++r) v[r] = x.at(static_cast<int>(r), l);
     double sum = test_yy_[i];
     for (std::size_t r = 0; r < d; ++r) {
@@ -179,8 +203,8 @@ void Rows::error(Lanes lanes, In x, Scratch& scratch, Out one_row) const {
 }
 
 std::vector<double> Rows::theta(std::int64_t agent) const {
-  if (data_.theta.empty()) return {};
-  const auto from = data_.theta.begin() + agent * data_.k;
+  if (data_.theta.empty() || !has(agent)) return {};
+  const auto from = data_.theta.begin() + (agent - own_.first) * data_.k;
   return {from, from + data_.k};
 }
 

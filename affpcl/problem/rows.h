@@ -8,12 +8,17 @@
 // the noise of A(s) x but not that of labels, and needs the guard.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/problem/some_agents.h"
 #include "affpcl/problem/transitions.h"
 
 namespace affpcl {
@@ -23,7 +28,8 @@ class Rows final : public Transitions,
                    public FiniteMeans,
                    public RatioFeatures,
                    public Recorded,
-                   public Scores {
+                   public Scores,
+                   public SomeAgents {
  public:
   // An agent's rows one after the other, after which it is absent; or at random with replacement.
   enum class Order { kOnce, kRandom };
@@ -36,9 +42,23 @@ class Rows final : public Transitions,
     std::vector<double> theta;                       // [agents][k]: weights of the channels
     Names names;
   };
+  // Where the agents of the data stand among those of all sites of a federation.
+  struct Place {
+    std::int64_t first = 0, agents = -1;  // the first one's number, of so many; -1: there are no others
+    std::function<void(std::span<Fixed>)> sum = {};  // over all sites
+  };
   // `ridge` is added to every A(s): with fewer rows than features a solution needs it.
-  Rows(Data data, Order order, Form form, double ridge = 0);
+  Rows(Data data, Order order, Form form, double ridge = 0) : Rows(std::move(data), order, form, ridge, {}) {}
+  Rows(Data data, Order order, Form form, double ridge, Place place);
   static ProblemKind kind();  // from a file (rows_read.cc)
+  // What sites of a federation have to agree on, of a site's file; and its problem once they have.
+  struct Found {
+    std::int64_t agents = 0, folds = 1, repeats = 1;
+    std::vector<std::string> features, channels;
+  };
+  static Found find(const Values& values);
+  static std::unique_ptr<Problem> at_site(const Values& values, std::uint32_t replicate, const Found& found,
+                                          const Place& place);
 
   // From now on the error of an agent's x is its mean squared error on these rows of its own, and
   // its solution is that of the rows it learns from.
@@ -49,7 +69,7 @@ class Rows final : public Transitions,
   bool present(std::int64_t agent, std::int64_t sample) const override;
   std::int64_t count_present(std::int64_t sample) const override;
   std::int64_t rows_drawn_again(std::int64_t agent) const override {
-    return order_ == Order::kRandom ? rows(agent) : 0;
+    return order_ == Order::kRandom ? std::max<std::int64_t>(1, rows(agent)) : 0;
   }
   void draw(const Draw& draw, Agents world, Out s) const override;
   void direction(Lanes lanes, In s, In b, In x, Scratch& scratch, Out g) const override;
@@ -65,7 +85,11 @@ class Rows final : public Transitions,
   void error(Lanes lanes, In x, Scratch& scratch, Out one_row) const override;
   std::vector<double> theta(std::int64_t agent) const override;
 
-  std::int64_t rows(std::int64_t agent) const;
+  Leaves own() const override { return own_; }
+  using SomeAgents::sum_sites;
+  void sum_sites(std::span<Fixed> numbers) const override { sum_(numbers); }
+
+  std::int64_t rows(std::int64_t agent) const;  // 0 of an agent whose data are elsewhere
   const double* phi(std::int64_t agent, std::int64_t row) const;  // d numbers
   double y(std::int64_t agent, std::int64_t row) const;
 
@@ -73,6 +97,7 @@ class Rows final : public Transitions,
   const Problem& self() const override { return *this; }
   ObjectiveForm form() const;
   std::size_t at(std::int64_t agent, std::int64_t row) const;
+  void average_weights();
   void write(std::size_t row, Out s, int lane) const;
 
   Data data_;
@@ -82,7 +107,10 @@ class Rows final : public Transitions,
   std::vector<std::int64_t> lengths_;  // sorted
   std::vector<double> theta_mean_;
   double ridge_ = 0;
-  // Of the rows that x is scored on, by agent: mean phi phi', phi y, y^2.
+  std::int64_t agents_ = 0;  // of all sites
+  Leaves own_;
+  std::function<void(std::span<Fixed>)> sum_;
+  // Of the rows that x is scored on, by agent of its own: mean phi phi', phi y, y^2.
   std::vector<double> test_A_, test_b_, test_yy_;
 };
 

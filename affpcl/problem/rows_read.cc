@@ -131,61 +131,7 @@ class Numbered {
   std::int64_t count_ = 1;
 };
 
-std::unique_ptr<Problem> make(const Config& config, std::uint32_t replicate) {
-  if (config.file.empty())
-    throw BadInput("problem.file is missing: a table, for example features.npy");
-  if (config.target.empty() && config.channels.empty())
-    throw BadInput(
-        "problem.target or problem.channels is missing: the column to predict, or those "
-        "it is made of");
-  if (!config.target.empty() && !config.channels.empty() &&
-      (!config.weights.empty() || config.delta_obj > 0))
-    throw BadInput(
-        "problem.target is what agents observe where their weights of problem.channels "
-        "are not stated: leave out target, or weights and delta_obj");
-  const Tables table = read(config);
-  const std::vector<std::string> channels = names_in(config.channels, "problem.channels"),
-                                 features = features_of(table, config, channels);
-  const Column& owner = column(table, config, config.agent);
-  const auto found = static_cast<std::int64_t>(owner.levels.size());
-  if (config.agents > found)
-    throw BadInput(
-        fmt::format("problem.agents = {}, but {} has {}", config.agents, config.file, found));
-  std::vector<std::int32_t> agents;
-  std::vector<std::string> names;
-  for (std::int32_t i = 0; i < (config.agents > 0 ? config.agents : found); ++i) {
-    agents.push_back(i);
-    names.push_back(owner.levels[static_cast<std::size_t>(i)]);
-  }
-  std::vector<double> theta;
-  if (!config.target.empty()) {
-    // Weights of channels, if there are any, are not stated.
-  } else if (!config.weights.empty()) {
-    theta = read_weights(config.weights, config.agent, channels, names, config.file);
-  } else {
-    if (channels.size() != 2)
-      throw BadInput("problem.delta_obj weighs two channels; others need problem.weights, a file");
-    theta = even_weights(names.size(), config.delta_obj);
-  }
-  const Rows::Form form = channels.empty() ? Rows::Form::kFeatures : Rows::Form::kChannels;
-  const Rows::Order order = config.once ? Rows::Order::kOnce : Rows::Order::kRandom;
-  const Numbered fold(table, config, config.fold), repeat(table, config, config.repeat);
-  const std::int64_t held = replicate % fold.count(),
-                     number = replicate / fold.count() % repeat.count();
-  const auto chosen = [&](auto keep) {
-    return select(table, features, channels, config, theta, agents,
-                  [&](std::size_t r) { return repeat.at(r) == number && keep(r); });
-  };
-  auto rows = std::make_unique<Rows>(
-      chosen([&](std::size_t r) { return fold.count() == 1 || fold.at(r) != held; }), order, form,
-      config.ridge);
-  if (fold.count() > 1) rows->score_on(chosen([&](std::size_t r) { return fold.at(r) == held; }));
-  return rows;
-}
-
-}  // namespace
-
-ProblemKind Rows::kind() {
+const Params<Config>& config_params() {
   static const Params<Config> kParams = {
       {"file", &Config::file, "the table: CSV, NPY, NPZ, LIBSVM, idx or LEAF", kPath},
       {"with", &Config::with, "more columns of the same rows, from another file", kPath},
@@ -216,10 +162,107 @@ ProblemKind Rows::kind() {
        {"random", "once"},
        "at random with replacement, or each row once, after which an agent is absent"},
   };
+  return kParams;
+}
+
+// A file as the config has it.
+class Source {
+ public:
+  explicit Source(const Config& config)
+      : config_(checked(config)),
+        table_(read(config)),
+        channels_(names_in(config.channels, "problem.channels")),
+        features_(features_of(table_, config, channels_)),
+        fold_(table_, config, config.fold),
+        repeat_(table_, config, config.repeat) {
+    const Column& owner = column(table_, config, config.agent);
+    const auto found = static_cast<std::int64_t>(owner.levels.size());
+    if (config.agents > found)
+      throw BadInput(
+          fmt::format("problem.agents = {}, but {} has {}", config.agents, config.file, found));
+    for (std::int32_t i = 0; i < (config.agents > 0 ? config.agents : found); ++i) {
+      agents_.push_back(i);
+      names_.push_back(owner.levels[static_cast<std::size_t>(i)]);
+    }
+  }
+
+  Rows::Found found() const {
+    return {.agents = std::ssize(agents_),
+            .folds = fold_.count(),
+            .repeats = repeat_.count(),
+            .features = features_,
+            .channels = channels_};
+  }
+
+  // The problem of a replicate, with as many folds and repeats as all files have.
+  std::unique_ptr<Problem> make(std::uint32_t replicate, const Rows::Found& all,
+                                const Rows::Place& place) const {
+    const std::vector<double> theta = weights(place);
+    const Rows::Form form = channels_.empty() ? Rows::Form::kFeatures : Rows::Form::kChannels;
+    const Rows::Order order = config_.once ? Rows::Order::kOnce : Rows::Order::kRandom;
+    const std::int64_t held = replicate % all.folds, number = replicate / all.folds % all.repeats;
+    const auto chosen = [&](auto keep) {
+      return select(table_, features_, channels_, config_, theta, agents_,
+                    [&](std::size_t r) { return repeat_.at(r) == number && keep(r); });
+    };
+    auto rows = std::make_unique<Rows>(
+        chosen([&](std::size_t r) { return all.folds == 1 || fold_.at(r) != held; }), order, form,
+        config_.ridge, place);
+    if (all.folds > 1) rows->score_on(chosen([&](std::size_t r) { return fold_.at(r) == held; }));
+    return rows;
+  }
+
+ private:
+  static const Config& checked(const Config& config) {
+    if (config.file.empty())
+      throw BadInput("problem.file is missing: a table, for example features.npy");
+    if (config.target.empty() && config.channels.empty())
+      throw BadInput(
+          "problem.target or problem.channels is missing: the column to predict, or those "
+          "it is made of");
+    if (!config.target.empty() && !config.channels.empty() &&
+        (!config.weights.empty() || config.delta_obj > 0))
+      throw BadInput(
+          "problem.target is what agents observe where their weights of problem.channels "
+          "are not stated: leave out target, or weights and delta_obj");
+    return config;
+  }
+
+  // Stated weights of the channels, by agent; none where there is a target.
+  std::vector<double> weights(const Rows::Place& place) const {
+    if (!config_.target.empty()) return {};
+    if (!config_.weights.empty())
+      return read_weights(config_.weights, config_.agent, channels_, names_, config_.file);
+    if (channels_.size() != 2)
+      throw BadInput("problem.delta_obj weighs two channels; others need problem.weights, a file");
+    const auto own = std::ssize(names_);
+    const std::vector<double> all =
+        even_weights(static_cast<std::size_t>(place.agents < 0 ? own : place.agents), config_.delta_obj);
+    return {all.begin() + 2 * place.first, all.begin() + 2 * (place.first + own)};
+  }
+
+  Config config_;
+  Tables table_;
+  std::vector<std::string> channels_, features_, names_;
+  Numbered fold_, repeat_;
+  std::vector<std::int32_t> agents_;
+};
+
+}  // namespace
+
+Rows::Found Rows::find(const Values& values) { return Source(config_params().read(values)).found(); }
+
+std::unique_ptr<Problem> Rows::at_site(const Values& values, std::uint32_t replicate,
+                                       const Found& found, const Place& place) {
+  return Source(config_params().read(values)).make(replicate, found, place);
+}
+
+ProblemKind Rows::kind() {
   return {"rows",
           "least squares on the rows of a table; with folds, errors are those of rows held out",
-          kParams.table(), [](const Values& v, std::uint64_t, std::uint32_t replicate) {
-            return make(kParams.read(v), replicate);
+          config_params().table(), [](const Values& v, std::uint64_t, std::uint32_t replicate) {
+            const Source source(config_params().read(v));
+            return source.make(replicate, source.found(), {});
           }};
 }
 

@@ -50,7 +50,8 @@ Sarsa::Config with_dim(Sarsa::Config config) {
   return config;
 }
 
-void put(const Store& store, std::int64_t agent, std::span<const double> v) {
+template <class Rows>
+void put(const Rows& store, std::int64_t agent, std::span<const double> v) {
   const Out block = store.block(agent / kLanes)[{0, static_cast<int>(v.size())}];
   for (std::size_t r = 0; r < v.size(); ++r) block.row(static_cast<int>(r))[agent % kLanes] = v[r];
 }
@@ -310,7 +311,7 @@ void Sarsa::solve_truth() {
   const int C = cells(), d = config_.dim;
   const double none = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> even(at(C), 1.0 / C);
-  truth_.x = Store(d, config_.agents);
+  truth_.x = MadeStore(d, config_.agents);
   q_target_ = Store(d, config_.agents);
   for (std::int64_t i = 0; i < config_.agents; ++i) {
     const Mdp& m = mdp(i);

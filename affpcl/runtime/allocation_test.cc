@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "affpcl/problem/agent_share.h"
 #include "affpcl/problem/gaussian.h"
 #include "affpcl/problem/tabular.h"
 #include "affpcl/runtime/run.h"
@@ -20,6 +21,7 @@ namespace {
 std::atomic<bool> g_counting{false};
 std::atomic<long> g_allocations{0};
 std::atomic<long> g_bytes{0};  // in use
+std::atomic<long> g_most{0};   // at any time
 
 // Not inlined: GCC would warn of free() on what operator new returned.
 [[gnu::noinline]] void release(void* p) {
@@ -35,6 +37,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
                 : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
   g_bytes += static_cast<long>(malloc_usable_size(p));
+  if (g_bytes > g_most) g_most = g_bytes.load();
   return p;
 }
 
@@ -116,6 +119,30 @@ TEST(Allocation, AProblemKeepsTheMemoryOfItsOwnBlocksOnly) {
     const long all = g_bytes - before;
     problem->keep(40, 41);
     EXPECT_LT(g_bytes - before, all / 20) << kind << ": " << all << " bytes";
+  }
+}
+
+// Makes one leaf of many, and stands for no other process.
+struct OneLeaf final : AgentShare {
+  Leaves own(std::int64_t) const override { return {20, 21}; }
+  std::vector<double> sum(std::int64_t agents, std::size_t width, Add add) const override {
+    std::vector<double> numbers(width);
+    add_leaf(20, agents, add, numbers.data());
+    return numbers;
+  }
+};
+
+TEST(Allocation, AProcessMakesTheMemoryOfItsOwnBlocksOnly) {
+  for (const ProblemKind& kind : problem_kinds()) {
+    if (!kind.make_share) continue;
+    const Values values(kind.params, {{"agents", std::int64_t{100 * kLeaf}}}, "");
+    const long before = g_bytes;
+    const std::unique_ptr<Problem> all = kind.make(values, 1, 0);
+    const long of_all = g_bytes - before;
+    g_most = g_bytes.load();
+    const long start = g_most;
+    const std::unique_ptr<Problem> part = kind.make_share(values, 1, 0, OneLeaf());
+    EXPECT_LT(g_most - start, of_all / 10) << kind.name << ": " << of_all << " bytes";
   }
 }
 

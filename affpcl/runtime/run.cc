@@ -11,7 +11,6 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/math/kernels.h"
-#include "affpcl/random/choose.h"
 #include "affpcl/runtime/collectives.h"
 
 namespace affpcl {
@@ -52,8 +51,8 @@ double now() {
 template <class F>
 void Run::blocks(std::int64_t leaf, F f) const {
   const std::int64_t first = leaf * (kLeaf / kLanes),
-                     last = std::min(first + kLeaf / kLanes, blocks_of(shape_.agents));
-  for (std::int64_t b = first; b < last; ++b) f(b);
+                     last = std::min(first + kLeaf / kLanes, last_block_);
+  for (std::int64_t b = std::max(first, first_block_); b < last; ++b) f(b);
 }
 
 Store Run::store(int rows) const { return Store(rows, shape_.agents, first_block_, last_block_); }
@@ -68,10 +67,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
       every_(options_.curve_every()),
       more_(facets_.scores != nullptr ? static_cast<int>(facets_.scores->more_errors().size())
                                       : 0) {
-  const Leaves own = team_.own(leaves_);
-  const std::int64_t all_blocks = blocks_of(shape_.agents);
-  first_block_ = std::min(own.first * (kLeaf / kLanes), all_blocks);
-  last_block_ = std::min(own.last * (kLeaf / kLanes), all_blocks);
+  settle_own();
   const int workers = team_.workers();
   refuse_schedule();
   const Key key{options_.seed, options_.replicate, 0};
@@ -96,6 +92,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     if (plan.last == 0) plan.last = plan.batch;
     Member m;
     m.plan = std::move(plan);
+    if (team_.processes().apart()) m.plan.sum = Sums::kFixed;
     const Method& method = *m.plan.method;
     m.plan.method->declare(
         {problem_, m.plan.step, m.plan.period, m.plan.batch, m.plan.last, options_.steps,
@@ -113,8 +110,9 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     m.more = store(more_);
     if (options_.iterate != RunOptions::Iterate::kLast) m.averaged = store(shape_.d);
     const std::size_t errors = 1 + options_.curve_agents.size();
-    m.total = TeamSum(static_cast<std::size_t>(m.sum.size()) + errors, workers);
-    m.error_total = TeamSum(errors, workers);
+    m.total = RoundSum(fmt::format("rounds of {}", m.plan.name),
+                       static_cast<std::size_t>(m.sum.size()), errors, workers, m.plan.sum);
+    m.error_total = RoundSum(fmt::format("errors of {}", m.plan.name), 0, errors, workers, m.plan.sum);
     m.record.sent = m.sum.size();
     m.record.up = m.compressor.up();
     m.record.down = m.compressor.down();
@@ -126,7 +124,7 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     m.record.curve.reserve(points);
     for (std::vector<double>& curve : m.record.agents) curve.reserve(points);
     method.start(problem_, key, centre_of(m));
-    team_.each(leaves_, [&](std::int64_t leaf, int) {
+    team_.each(own_leaves_, [&](std::int64_t leaf, int) {
       blocks(leaf, [&](std::int64_t b) {
         method.start(problem_, m.agents.block(b));
         if (!m.averaged.all().empty())
@@ -153,96 +151,47 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
   }
   for (Group& g : groups_)
     g.samples = store((g.two() ? 2 : 1) * g.samples_of_a_round() * (g.sample.rows() + shape_.d));
+  set_scale();
+}
 
-  // The scale against which divergence is judged: the mean of |x*|^2, or 1 if all are 0.
-  if (const Truth* truth = problem_.truth()) {
-    double sum = 0;
-    const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
-    for (std::int64_t b = 0; b < blocks_of(shape_.agents); ++b) {
-      team_.scratch(0).clear();
-      const Out e = team_.scratch(0).rows(1);
+// A rank has whole leaves of the sum; a site has the agents of its own rows.
+void Run::settle_own() {
+  some_ = some_agents(problem_);
+  constexpr std::int64_t kBlocks = kLeaf / kLanes;  // of a leaf
+  if (some_ != nullptr) {
+    const Leaves agents = some_->own();
+    own_leaves_ = {agents.first / kLeaf, leaves_of(agents.last)};
+    first_block_ = agents.first / kLanes;
+    last_block_ = blocks_of(agents.last);
+    return;
+  }
+  own_leaves_ = team_.own(leaves_);
+  const std::int64_t all_blocks = blocks_of(shape_.agents);
+  first_block_ = std::min(own_leaves_.first * kBlocks, all_blocks);
+  last_block_ = std::min(own_leaves_.last * kBlocks, all_blocks);
+}
+
+// The scale against which divergence is judged: the mean of |x*|^2, or 1 if all are 0.
+void Run::set_scale() {
+  const Truth* truth = problem_.truth();
+  if (truth == nullptr) return;
+  const std::vector<double> zero(static_cast<std::size_t>(shape_.d));
+  const auto add_leaf = [&](std::int64_t leaf, int worker, double* number) {
+    blocks(leaf, [&](std::int64_t b) {
+      team_.scratch(worker).clear();
+      const Out e = team_.scratch(worker).rows(1);
       squared_distance({zero.data(), shape_.d, 1}, truth->x.block(b)[{0, shape_.d}], e);
-      sum += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
-    }
-    scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
+      *number += kernels::lane_sum(e.p, lanes_of(b, shape_.agents).count);
+    });
+  };
+  double sum = 0;
+  if (some_ != nullptr) {
+    for (std::int64_t leaf = 0; leaf < leaves_; ++leaf) add_leaf(leaf, 0, &sum);
+    affpcl::sum(team_.processes(), std::span(&sum, 1));
+  } else {
+    sum = *TeamSum(1, team_.workers())(team_, leaves_, add_leaf);
   }
-}
-
-std::int64_t Run::count_recorded(std::int64_t sample) const {
-  return facets_.recorded != nullptr ? facets_.recorded->count_present(sample) : shape_.agents;
-}
-
-void Run::refuse_schedule() const {
-  for (std::size_t r = 0; r < options_.schedule.size(); ++r) {
-    const std::vector<std::int64_t>& agents = options_.schedule[r];
-    if (agents.empty()) throw BadInput(fmt::format("the schedule has no agent in round {}", r + 1));
-    for (const std::int64_t a : agents)
-      if (a < 0 || a >= shape_.agents)
-        throw BadInput(fmt::format("the schedule names agent {} in round {}, but there are {}", a,
-                                   r + 1, shape_.agents));
-  }
-}
-
-void Run::take_part(Present& present, std::int64_t round) const {
-  if (options_.schedule.empty()) {
-    const auto n = static_cast<double>(shape_.agents);
-    present.count = std::max<std::int64_t>(1, std::llround(options_.participation * n));
-    const Key key{options_.seed, options_.replicate, static_cast<std::uint32_t>(round)};
-    return choose(key, Purpose::kPresence, shape_.agents, present.count, present.blocks);
-  }
-  const std::vector<std::int64_t>& agents =
-      options_.schedule[static_cast<std::size_t>(round) % options_.schedule.size()];
-  present.count = static_cast<std::int64_t>(agents.size());
-  std::fill(present.blocks.begin(), present.blocks.end(), 0);
-  for (const std::int64_t a : agents)
-    present.blocks[static_cast<std::size_t>(a / kLanes)] |= LaneSet{1} << a % kLanes;
-}
-
-void Run::attend(Group& group, std::int64_t at, int steps) const {
-  const std::int64_t round = at / group.period, sample = (at + steps) * group.batch - 1;
-  Present& present = group.present[static_cast<std::size_t>(round % 2)];
-  const std::int64_t recorded = count_recorded(sample);
-  present.count = recorded;
-  if (!partial() && recorded == shape_.agents) return;
-  present.blocks.resize(static_cast<std::size_t>(blocks_of(shape_.agents)));
-  present.begin();
-  if (partial()) return take_part(present, round);
-  const bool all = facets_.densities != nullptr;  // their mixture is of all who are present
-  const std::int64_t end = all ? blocks_of(shape_.agents) : last_block_;
-  for (std::int64_t b = all ? 0 : first_block_; b < end; ++b) {
-    const Lanes lanes = lanes_of(b, shape_.agents);
-    LaneSet& here = present.blocks[static_cast<std::size_t>(b)] = 0;
-    for (int l = 0; l < lanes.count; ++l)
-      if (facets_.recorded->present(lanes.first + l, sample)) here |= LaneSet{1} << l;
-  }
-}
-
-double Run::share_present(int period) const {
-  const auto n = static_cast<double>(shape_.agents);
-  if (options_.schedule.empty())
-    return partial() ? std::max(1.0, std::round(options_.participation * n)) / n : 1;
-  const auto rounds = static_cast<std::size_t>((step_ + period - 1) / period),
-             length = options_.schedule.size();
-  double sum = 0, part = 0;  // of a whole schedule, and of its last piece
-  for (std::size_t r = 0; r < length; ++r) {
-    const double here = static_cast<double>(options_.schedule[r].size()) / n;
-    sum += here;
-    if (r < rounds % length) part += here;
-  }
-  return rounds == 0
-             ? 1
-             : (static_cast<double>(rounds / length) * sum + part) / static_cast<double>(rounds);
-}
-
-const Present* Run::present(const Group& group, std::int64_t at) const {
-  const Present& present = group.present[static_cast<std::size_t>(at / group.period % 2)];
-  return present.count < shape_.agents ? &present : nullptr;
-}
-
-LaneSet Run::present(const Group& group, std::int64_t at, std::int64_t block) const {
-  const Lanes lanes = lanes_of(block, shape_.agents);
-  const Present* of_round = present(group, at);
-  return of_round != nullptr ? of_round->of(lanes) : all_lanes(lanes.count);
+  scale_ = sum > 0 ? sum / static_cast<double>(shape_.agents) : 1;
 }
 
 In Run::scored(const Member& member, std::int64_t block) const {
@@ -298,13 +247,13 @@ void Run::draw(const Group& group, std::int64_t at, int steps, std::int64_t bloc
 }
 
 void Run::draw_all(const Group& group, std::int64_t at, int steps) {
-  team_.each(leaves_, [&](std::int64_t leaf, int) {
+  team_.each(own_leaves_, [&](std::int64_t leaf, int) {
     blocks(leaf, [&](std::int64_t b) { draw(group, at, steps, b); });
   });
 }
 
 void Run::contribute(const Group& group, const Member& m, std::int64_t at, int steps,
-                     std::int64_t block, int worker, double* numbers) {
+                     std::int64_t block, int worker, const RoundSum::Part& to) {
   if (!group.shared()) draw(group, at, steps, block);
   const Agents agents = m.agents.block(block);
   const LaneSet here = present(group, at, block);
@@ -315,16 +264,16 @@ void Run::contribute(const Group& group, const Member& m, std::int64_t at, int s
   const Out before = round.scratch.rows(some ? all.rows : 0);
   if (some) copy(all, before);
   const Block of{round, batch_of(group, block, at, steps), agents, centre_of(m)};
-  if (m.compressor.on())
-    contribute_compressed(group, m, of, here, numbers);
+  if (m.compressor.on() || to.fixed())
+    contribute_apart(group, m, of, here, to);
   else
-    m.plan.method->contribute(of, Message(numbers, agents.lanes, here));
+    m.plan.method->contribute(of, Message(to.messages(), agents.lanes, here));
   if (some) restore(here, agents.lanes, before.p, all);
 }
 
-// Each agent's message apart, compressed, and only then added.
-void Run::contribute_compressed(const Group& group, const Member& m, const Block& block,
-                                LaneSet here, double* numbers) const {
+// Each agent's message apart, compressed or brought to fixed point, and only then added.
+void Run::contribute_apart(const Group& group, const Member& m, const Block& block, LaneSet here,
+                           const RoundSum::Part& to) const {
   const auto size = static_cast<std::size_t>(m.sum.size());
   double* const messages = block.scratch().numbers(size * kLanes);
   std::fill_n(messages, size * kLanes, 0.0);
@@ -335,8 +284,9 @@ void Run::contribute_compressed(const Group& group, const Member& m, const Block
   each_lane(here, [&](int l) {
     const std::span<double> message{messages + static_cast<std::size_t>(l) * size, size};
     double* const unsent = m.unsent.rows > 0 ? block.agents[m.unsent].row(0) + l : nullptr;
-    m.compressor(key, block.lanes().first + l, message, unsent, block.scratch());
-    for (std::size_t j = 0; j < size; ++j) numbers[j] += message[j];
+    if (m.compressor.on())
+      m.compressor(key, block.lanes().first + l, message, unsent, block.scratch());
+    to.add_message(message);
   });
 }
 
@@ -376,7 +326,8 @@ void Run::average(const Member& m, double share, std::int64_t block) const {
     for (int l = 0; l < kLanes; ++l) average.row(r)[l] += share * (x.at(r, l) - average.row(r)[l]);
 }
 
-void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker, double* errors) {
+void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker,
+                const RoundSum::Part& to) {
   const Lanes lanes = lanes_of(block, shape_.agents);
   const In x = scored(m, block);
   const Out error = m.error.block(block)[kOneRow];
@@ -390,10 +341,13 @@ void Run::score(const Member& m, std::int64_t at, std::int64_t block, int worker
       add_scaled(m.more.block(block)[{0, more_}], 1, more);
     }
   }
-  errors[0] += kernels::lane_sum(error.p, lanes.count);
+  if (to.fixed())
+    each_lane(own(lanes), [&](int l) { to.add_error(0, error.p[l]); });
+  else
+    to.add_error(0, kernels::lane_sum(error.p, lanes.count));
   for (std::size_t i = 0; i < options_.curve_agents.size(); ++i)
     if (const std::int64_t agent = options_.curve_agents[i]; agent / kLanes == block)
-      errors[1 + i] = error.p[agent % kLanes];
+      to.add_error(1 + i, error.p[agent % kLanes]);
 }
 
 // Whether the errors after a round of `steps` steps that ends at `at` are needed: for the curve,
@@ -411,34 +365,46 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
   const std::int64_t at = step_ + steps;
   const bool sums = m.sum.size() > 0, ahead = goes_on && sums;
   if (sums) {
-    const double* sum = std::exchange(m.ahead, nullptr);
-    if (sum == nullptr)
-      sum = m.total(team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
-        blocks(leaf,
-               [&](std::int64_t b) { contribute(group, m, step_, steps, b, worker, numbers); });
-      });
+    if (!std::exchange(m.ahead, false))
+      m.total(team_, own_leaves_, leaves_, true,
+              [&](std::int64_t leaf, int worker, const RoundSum::Part& to) {
+                blocks(leaf,
+                       [&](std::int64_t b) { contribute(group, m, step_, steps, b, worker, to); });
+              });
+    if (m.total.lost()) return give_up(m);
     const Round round = context(group, m, step_, steps, 0, kLanes);
-    kernels::multiply(sum, 1 / static_cast<double>(round.count_present()), m.mean.size(),
-                      m.mean.data());
+    kernels::multiply(m.total.message(), 1 / static_cast<double>(round.count_present()),
+                      m.mean.size(), m.mean.data());
     m.plan.method->centre(round, {m.mean.data()}, centre_of(m));
   }
 
   const double share = newest_share(m, at);
   const bool known = problem_.truth() != nullptr, looks = known && looks_at(at, steps),
              scores = looks || (known && !goes_on);  // where a run may be left, agents have errors
-  const int errors_at = ahead ? m.sum.size() : 0;
-  const double* sum = (ahead ? m.total : m.error_total)(
-      team_, leaves_, [&](std::int64_t leaf, int worker, double* numbers) {
-        blocks(leaf, [&](std::int64_t b) {
-          if (!sums && !group.shared()) draw(group, step_, steps, b);
-          update(group, m, steps, b, worker);
-          if (options_.iterate != RunOptions::Iterate::kLast) average(m, share, b);
-          if (scores) score(m, at, b, worker, numbers + errors_at);
-          if (ahead) contribute(group, m, at, steps, b, worker, numbers);
+  RoundSum& total = ahead ? m.total : m.error_total;
+  total(team_, own_leaves_, leaves_, ahead || looks,
+        [&](std::int64_t leaf, int worker, const RoundSum::Part& to) {
+          blocks(leaf, [&](std::int64_t b) {
+            if (!sums && !group.shared()) draw(group, step_, steps, b);
+            update(group, m, steps, b, worker);
+            if (options_.iterate != RunOptions::Iterate::kLast) average(m, share, b);
+            if (scores) score(m, at, b, worker, to);
+            if (ahead) contribute(group, m, at, steps, b, worker, to);
+          });
         });
-      });
-  if (looks) record(m, at, sum + errors_at);
-  if (ahead && m.progress[kDivergedAt] == 0) m.ahead = sum;
+  if (looks) record(m, at, total.errors());
+  m.ahead = ahead && m.progress[kDivergedAt] == 0;
+}
+
+// A message that is not finite, or too large for fixed point: an iterate that grows without bound,
+// unless the method has not moved yet.
+void Run::give_up(Member& m) {
+  if (step_ == 0)
+    throw BadInput(fmt::format(
+        "method '{}', `sum fixed`: a message is not finite, or beyond 4.5e15, where numbers in fixed "
+        "point end; use smaller units",
+        m.plan.name));
+  m.progress[kDivergedAt] = static_cast<double>(step_);
 }
 
 void Run::record(Member& m, std::int64_t at, const double* errors) {
@@ -470,7 +436,10 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop,
   // All groups keep step: a group's round covers its period, and is due when the clock reaches it.
   // A run can be saved, or watched, only where no round has begun: rounds of one step look ahead.
   const auto stopped = [&] {
-    return stop != nullptr && team_.processes().any(stop->load(std::memory_order_relaxed));
+    const bool mine = stop != nullptr && stop->load(std::memory_order_relaxed);
+    if (!team_.processes().apart()) return stop != nullptr && team_.processes().any(mine);
+    if (mine) throw Interrupted();  // a site goes on from the totals that the centre has kept
+    return false;
   };
   double clock = now();  // when the last thing ended
   const auto took = [&] {
@@ -505,73 +474,6 @@ void Run::advance(std::int64_t until, const std::atomic<bool>* stop,
     if (after_step) after_step();
   }
   if (alone) members_[0].progress[kSeconds] += took();
-}
-
-template <class F>
-std::vector<double> Run::by_agent(int rows, F write) {
-  std::vector<double> mine, all;
-  if (rows == 0) return all;
-  for (std::int64_t b = first_block_; b < last_block_; ++b) {
-    team_.scratch(0).clear();
-    const Out out = team_.scratch(0).rows(rows);
-    write(b, out);
-    for (int l = 0; l < lanes_of(b, shape_.agents).count; ++l)
-      for (int r = 0; r < rows; ++r) mine.push_back(out.row(r)[l]);
-  }
-  if (team_.processes().count() == 1) return mine;
-  gather(team_.processes(), mine, [&](std::span<const double> numbers) {
-    all.insert(all.end(), numbers.begin(), numbers.end());
-  });
-  return all;
-}
-
-const std::vector<Record>& Run::finish() {
-  records_.clear();
-  for (const Member& m : members_) {
-    Record r = m.record;
-    const double count = m.progress[kTailCount];
-    r.diverged_at =
-        m.progress[kDivergedAt] > 0 ? static_cast<std::int64_t>(m.progress[kDivergedAt]) : -1;
-    r.seconds = m.progress[kSeconds];
-    r.present = share_present(m.plan.period);
-    // A run that was stopped before its tail shows where it stood.
-    r.mse = count > 0         ? m.progress[kTailSum] / count
-            : r.curve.empty() ? std::nan("")
-                              : r.curve.back();
-    r.central_x = m.progress[kTailX] / count;
-    r.central_theta = m.progress[kTailTheta] / count;
-    const Store& errors = count > 0 ? m.tail : m.error;
-    r.agent_mse = by_agent(1, [&](std::int64_t b, Out rows) {
-      for (int l = 0; l < kLanes; ++l)
-        rows.p[l] = problem_.truth() == nullptr
-                        ? std::nan("")
-                        : errors.block(b)[kOneRow].p[l] / std::max(count, 1.0);
-    });
-    if (facets_.names != nullptr)
-      r.solution = by_agent(shape_.d, [&](std::int64_t b, Out rows) { copy(scored(m, b), rows); });
-    // Without a truth there is no error to watch: diverged is what is not finite at the end.
-    if (problem_.truth() == nullptr && !std::all_of(r.solution.begin(), r.solution.end(),
-                                                    [](double x) { return std::isfinite(x); }))
-      r.diverged_at = step_;
-    const std::vector<double> more = by_agent(more_, [&](std::int64_t b, Out rows) {
-      copy(m.more.block(b)[{0, more_}], rows);
-    });
-    for (int e = 0; e < more_; ++e) {
-      double sum = 0;
-      for (std::size_t i = static_cast<std::size_t>(e); i < more.size();
-           i += static_cast<std::size_t>(more_))
-        sum += more[i];
-      r.more.push_back(sum / (count * static_cast<double>(shape_.agents)));
-    }
-    const std::size_t tallies = m.plan.method->tallies().size();
-    const std::vector<double> told =
-        by_agent(static_cast<int>(tallies),
-                 [&](std::int64_t b, Out rows) { m.plan.method->report(m.agents.block(b), rows); });
-    r.tallies.assign(tallies, {});
-    for (std::size_t i = 0; i < told.size(); ++i) r.tallies[i % tallies].push_back(told[i]);
-    records_.push_back(std::move(r));
-  }
-  return records_;
 }
 
 void Run::watch(std::function<void(std::size_t, std::int64_t)> watcher) {

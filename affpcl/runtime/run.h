@@ -16,7 +16,9 @@
 #include "affpcl/base/archive.h"
 #include "affpcl/method/method.h"
 #include "affpcl/problem/problem.h"
+#include "affpcl/problem/some_agents.h"
 #include "affpcl/runtime/compression.h"
+#include "affpcl/runtime/round_sum.h"
 #include "affpcl/runtime/run_options.h"
 #include "affpcl/runtime/team.h"
 
@@ -30,6 +32,7 @@ struct RunMethod {
   StepSizes step;
   int last = 0;  // samples of a period's last step, where these are fewer
   Compression compress = {};
+  Sums sum = Sums::kFloat;  // where processes are apart: kFixed
 };
 
 // What one method did in one replicate.
@@ -121,8 +124,8 @@ class Run {
     Field unsent;  // of an agent, where there is error feedback
     Store agents, averaged, error, tail, more;
     Buffer shared, mean;
-    TeamSum total, error_total;     // the round's sum and then the errors; the errors alone
-    const double* ahead = nullptr;  // total's sum, where the next round's is made already
+    RoundSum total, error_total;  // the round's sum and then the errors; the errors alone
+    bool ahead = false;           // the next round's sum is made already
     Record record;
     std::array<double, kProgress> progress{};
   };
@@ -142,16 +145,18 @@ class Run {
   // sum, its step, the average of its iterates, and its errors.
   void draw(const Group& group, std::int64_t at, int steps, std::int64_t block) const;
   void contribute(const Group& group, const Member& member, std::int64_t at, int steps,
-                  std::int64_t block, int worker, double* numbers);
-  void contribute_compressed(const Group& group, const Member& member, const Block& block,
-                             LaneSet here, double* numbers) const;
+                  std::int64_t block, int worker, const RoundSum::Part& to);
+  void contribute_apart(const Group& group, const Member& member, const Block& block, LaneSet here,
+                        const RoundSum::Part& to) const;
   void update(const Group& group, const Member& member, int steps, std::int64_t block, int worker);
   void average(const Member& member, double share, std::int64_t block) const;
-  void score(const Member& member, std::int64_t at, std::int64_t block, int worker, double* errors);
+  void score(const Member& member, std::int64_t at, std::int64_t block, int worker,
+             const RoundSum::Part& to);
 
   bool looks_at(std::int64_t at, int steps) const;
   void draw_all(const Group& group, std::int64_t at, int steps);
   void round(Group& group, Member& member, int steps, bool goes_on);
+  void give_up(Member& member);
   double newest_share(Member& member, std::int64_t at) const;  // in the average of the iterates
   std::int64_t count_recorded(std::int64_t sample) const;      // agents that have it
   bool partial() const { return options_.participation < 1 || !options_.schedule.empty(); }
@@ -163,6 +168,9 @@ class Run {
   double share_present(int period) const;  // of the agents of all rounds so far
   const Present* present(const Group& group, std::int64_t at) const;  // nullptr: all
   LaneSet present(const Group& group, std::int64_t at, std::int64_t block) const;
+  LaneSet own(Lanes lanes) const { return some_ != nullptr ? some_->of(lanes) : all_lanes(lanes.count); }
+  void settle_own();
+  void set_scale();
   Round context(const Group& group, const Member& member, std::int64_t at, int steps, int worker,
                 int agents);
   // The sum of all errors, then those of the curve agents.
@@ -188,6 +196,8 @@ class Run {
   Team& team_;
   Shape shape_;
   std::int64_t leaves_ = 0, every_ = 1;            // rounds between two points of a curve
+  const SomeAgents* some_ = nullptr;               // where this process is a site of a federation
+  Leaves own_leaves_;                              // of this process
   std::int64_t first_block_ = 0, last_block_ = 0;  // of this process
   int more_ = 0;                                   // other measures of error
   std::int64_t step_ = 0;

@@ -16,4 +16,8 @@ struct EnumNames<Sums> {
   static constexpr std::array<std::string_view, 2> all = {"float", "fixed"};
 };
 
+inline constexpr std::string_view kSumsDoc =
+    "sums over agents: float, in a fixed order; fixed: in fixed point, to the same bits for any "
+    "partition of the agents, as in a federation";
+
 }  // namespace affpcl

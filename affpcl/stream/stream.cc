@@ -162,7 +162,8 @@ class Stream {
   // Predicts every agent's row t, and learns from it.
   void step(std::int64_t t, Team& team) {
     const auto n = static_cast<std::int64_t>(scores_.size());
-    team.each(blocks_of(n), [&](std::int64_t b, int worker) {
+    const Leaves own{lines_[0].run->first_block(), lines_[0].run->last_block()};
+    team.each(own, [&](std::int64_t b, int worker) {
       const Lanes lanes = lanes_of(b, n);
       for (int l = 0; l < lanes.count; ++l)
         if (lines_[0].rows->present(lanes.first + l, t)) predict(lanes.first + l, t, worker);
@@ -170,25 +171,26 @@ class Stream {
     for (const Line& line : lines_) line.run->advance(t + 1);
   }
 
+  // What rank 0 makes the model of, once all rows are learnt.
+  void gather(Processes& processes) {
+    gather_scores(own_agents(*lines_[0].run, scores_.size()), processes, scores_);
+    for (const Line& line : lines_) solutions_.emplace_back(*line.run, scores_.size(), processes);
+  }
   // Coefficients of the frame's columns, in units of the target.
-  std::vector<double> coefficients(std::size_t line, Kind kind, std::int64_t agent) const {
-    return in_units(line,
-                    lines_[line].run->solution(static_cast<std::size_t>(kind), agent / kLanes),
-                    static_cast<int>(agent % kLanes), lines_[line].offset[at(agent)]);
+  std::vector<double> coefficients(std::size_t line, Kind kind, std::size_t agent) const {
+    return in_units(line, solutions_[line](kind, agent), lines_[line].offset[agent]);
   }
   std::vector<double> centre(std::size_t line) const {
-    const In xc = lines_[line].run->central_x(0);
-    return in_units(line, xc.p != nullptr ? xc : lines_[line].run->central_x(2), 0,
-                    mean(lines_[line].offset));
+    const Run& run = *lines_[line].run;
+    const In xc = run.central_x(0).p != nullptr ? run.central_x(0) : run.central_x(2);
+    return in_units(line, {xc.p, xc.p + xc.rows}, mean(lines_[line].offset));
   }
 
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  std::vector<double> in_units(std::size_t line, In x, int lane, double offset) const {
-    Vector v;
-    for (int r = 0; r < static_cast<int>(W_.cols()); ++r) v.push_back(x.at(r, lane));
-    Vector back = multiply(W_, v);
+  std::vector<double> in_units(std::size_t line, const Vector& x, double offset) const {
+    Vector back = multiply(W_, x);
     for (double& b : back) b *= lines_[line].scale;
     back[0] += offset;
     return back;
@@ -228,7 +230,8 @@ class Stream {
   const Frame& frame_;
   Matrix W_;
   std::vector<Line> lines_;
-  std::vector<StreamScore> scores_;
+  std::vector<Solutions> solutions_;  // by line, on rank 0
+  std::vector<StreamScore> scores_;   // of the own agents, in the end of all on rank 0
   ClassTally classes_;
 };
 
@@ -252,16 +255,15 @@ Model make_model(const Frame& frame, const Stream& stream, std::uint64_t seed,
   model.agents = begin_agents(frame);
   for (std::size_t i = 0; i < frame.agents.size(); ++i) {
     const StreamScore& score = stream.scores()[i];
-    const auto number = static_cast<std::int64_t>(i);
     AgentModel& agent = model.agents[i];
     agent.kind = score.kind;
     agent.stacked = vertex(score.kind);
     for (std::size_t k = 0; k < stream.lines(); ++k) {
       LinearModel m;
-      m.x = stream.coefficients(k, score.kind, number);
+      m.x = stream.coefficients(k, score.kind, i);
       m.s2 = error(score.losses[static_cast<std::size_t>(score.kind)].all());
       agent.channels.push_back(std::move(m));
-      agent.independent.push_back(stream.coefficients(k, Kind::kIndependent, number));
+      agent.independent.push_back(stream.coefficients(k, Kind::kIndependent, i));
     }
   }
   return model;
@@ -278,10 +280,14 @@ const Params<StreamOptions>& StreamOptions::params() {
   return kParams;
 }
 
+Frame StreamSolver::read(const FrameOptions& options, Team& team) {
+  return build_frame(options, *thread_team(team.workers()), row_order());
+}
+
 Fitted StreamSolver::solve(Frame& frame, const FitRun& run) {
   // One leaf of agents is too little work for threads.
   const bool many = leaves_of(static_cast<std::int64_t>(frame.agents.size())) > 1;
-  const std::unique_ptr<Team> serial = many ? nullptr : serial_team();
+  const std::unique_ptr<Team> serial = many ? nullptr : serial_team(run.team.processes());
   Team& team = many ? run.team : *serial;
   const bool weighs = !frame.theta.empty();
   const std::string method = !options_.method.empty() ? options_.method
@@ -293,10 +299,13 @@ Fitted StreamSolver::solve(Frame& frame, const FitRun& run) {
         "without outcome channels (`channels`, `weights`) AffPCL is learning alone: noise of an "
         "agent's own labels cannot be pooled by an unbiased correction");
   Stream stream(frame, method, options_, run.seed, team);
-  one_pass(stream.steps(), run, [&](std::int64_t t) { stream.step(t, team); }, fitted);
+  one_pass(
+      stream.steps(), run, [&](std::int64_t t) { stream.step(t, team); }, fitted);
+  fitted.classes = stream.class_scores(team);
+  stream.gather(team.processes());
+  if (!team.processes().first()) return fitted;
   fitted.model = make_model(frame, stream, run.seed, method);
   fitted.tallies = tallies(stream.scores());
-  fitted.classes = stream.class_scores(team);
   return fitted;
 }
 

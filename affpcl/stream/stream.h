@@ -16,8 +16,10 @@ namespace affpcl {
 class StreamSolver final : public Solver {
  public:
   explicit StreamSolver(const StreamOptions& options) : options_(options) {}
-  Parallel parallel() const override { return Parallel::kThreads; }
+  bool looks_for_stop() const override { return true; }
   RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
+  // Every process reads all rows, and learns those of its own agents.
+  Frame read(const FrameOptions& options, Team& team) override;
   Fitted solve(Frame& frame, const FitRun& run) override;
 
  private:

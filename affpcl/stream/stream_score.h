@@ -45,6 +45,22 @@ struct StreamScore {
 void one_pass(std::int64_t steps, const FitRun& run, FunctionRef<void(std::int64_t)> step,
               Fitted& fitted);
 
+// The agents of this process, of so many.
+Leaves own_agents(const Run& run, std::size_t agents);
+// Gathers the scores of all agents to rank 0.
+void gather_scores(Leaves own, Processes& processes, std::vector<StreamScore>& scores);
+
+// The solutions of all agents, on rank 0; made by all processes once a run is over.
+class Solutions {
+ public:
+  Solutions(const Run& run, std::size_t agents, Processes& processes);
+  std::vector<double> operator()(Kind kind, std::size_t agent) const;
+
+ private:
+  std::size_t d_;
+  ByKind<std::vector<double>> x_;  // [agents][d]; of the pooled model [d]
+};
+
 std::vector<RowTally> tallies(const std::vector<StreamScore>& scores);
 
 }  // namespace affpcl

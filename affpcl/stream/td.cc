@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "affpcl/base/error.h"
 #include "affpcl/stream/stream_score.h"
@@ -33,11 +34,11 @@ StepSizes automatic_steps(const TdLog& log) {
 
 // V(state) as coefficients of the model's columns: the first state is the intercept, the others are
 // differences to it. Features have no intercept.
-std::vector<double> in_columns(const TdLog& log, In x, int lane) {
+std::vector<double> in_columns(const TdLog& log, const std::vector<double>& x) {
   std::vector<double> v;
   const bool named = log.named_states();
   if (!named) v.push_back(0);
-  for (int r = 0; r < x.rows; ++r) v.push_back(x.at(r, lane) - (named && r > 0 ? v[0] : 0));
+  for (std::size_t r = 0; r < x.size(); ++r) v.push_back(x[r] - (named && r > 0 ? v[0] : 0));
   return v;
 }
 
@@ -87,7 +88,8 @@ class Learner {
 
   // The errors of every agent's row t, which is then learnt from.
   void step(std::int64_t t) {
-    for (std::int64_t i = 0; i < log_.shape().agents; ++i) {
+    const Leaves own = own_agents(run_, scores_.size());
+    for (std::int64_t i = own.first; i < own.last; ++i) {
       if (!log_.present(i, t)) continue;
       ByKind<RowLoss> losses;
       ByKind<double> errors;
@@ -101,14 +103,18 @@ class Learner {
     run_.advance(t + 1);
   }
 
-  std::vector<double> values(Kind kind, std::int64_t agent) const {
-    return in_columns(log_, run_.solution(static_cast<std::size_t>(kind), agent / kLanes),
-                      static_cast<int>(agent % kLanes));
+  // What rank 0 makes the model of, once all rows are learnt.
+  void gather(Processes& processes) {
+    gather_scores(own_agents(run_, scores_.size()), processes, scores_);
+    solutions_.emplace(run_, scores_.size(), processes);
   }
-  std::vector<double> pooled() const { return in_columns(log_, run_.central_x(2), 0); }
+  std::vector<double> values(Kind kind, std::size_t agent) const {
+    return in_columns(log_, (*solutions_)(kind, agent));
+  }
+  std::vector<double> pooled() const { return values(Kind::kPooled, 0); }
   std::vector<double> centre() const {
     const In xc = run_.central_x(0);
-    return xc.p == nullptr ? pooled() : in_columns(log_, xc, 0);
+    return xc.p == nullptr ? pooled() : in_columns(log_, {xc.p, xc.p + xc.rows});
   }
 
  private:
@@ -127,7 +133,8 @@ class Learner {
 
   const TdLog& log_;
   Run run_;
-  std::vector<StreamScore> scores_;
+  std::vector<StreamScore> scores_;     // of the own agents, in the end of all on rank 0
+  std::optional<Solutions> solutions_;  // on rank 0
 };
 
 Model make_model(const Frame& frame, const Learner& learner, std::uint64_t seed,
@@ -140,13 +147,12 @@ Model make_model(const Frame& frame, const Learner& learner, std::uint64_t seed,
   model.channels.push_back(std::move(channel));
   model.agents = begin_agents(frame);
   for (std::size_t i = 0; i < frame.agents.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i);
     AgentModel& agent = model.agents[i];
     agent.kind = learner.scores()[i].kind;
     agent.stacked = vertex(agent.kind);
     agent.channels.push_back(
-        {.x = learner.values(agent.kind, number), .se = {}, .cov = {}, .s2 = std::nan("")});
-    agent.independent.push_back(learner.values(Kind::kIndependent, number));
+        {.x = learner.values(agent.kind, i), .se = {}, .cov = {}, .s2 = std::nan("")});
+    agent.independent.push_back(learner.values(Kind::kIndependent, i));
   }
   return model;
 }
@@ -165,7 +171,10 @@ Fitted TdSolver::solve(Frame& frame, const FitRun& run) {
   const std::string method = options_.method.empty() ? "affpcl" : options_.method;
   Learner learner(*log_, method, options_, run);
   Fitted fitted;
-  one_pass(log_->most_samples(), run, [&](std::int64_t t) { learner.step(t); }, fitted);
+  one_pass(
+      log_->most_samples(), run, [&](std::int64_t t) { learner.step(t); }, fitted);
+  learner.gather(run.team.processes());
+  if (!run.team.processes().first()) return fitted;
   fitted.model = make_model(frame, learner, run.seed, method);
   fitted.tallies = tallies(learner.scores());
   return fitted;

@@ -16,7 +16,8 @@ class TdSolver final : public Solver {
  public:
   TdSolver(const TdLog::Config& log, const StreamOptions& options)
       : config_(log), options_(options) {}
-  Parallel parallel() const override { return Parallel::kNone; }
+  bool uses_threads() const override { return false; }
+  bool looks_for_stop() const override { return true; }
   RowOrder row_order() const override { return RowOrder::kAsTheyCame; }
   Frame read(const FrameOptions& options, Team& team) override;  // the log; it needs no options
   Fitted solve(Frame& frame, const FitRun& run) override;

@@ -7,6 +7,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/problem/catalogue.h"
+#include "affpcl/runtime/team_share.h"
 #include "affpcl/study/limits.h"
 #include "affpcl/study/schedule.h"
 
@@ -21,7 +22,8 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
             .batch = m.batch,
             .step = step_sizes(spec, m, problem),
             .last = m.last,
-            .compress = m.compress};
+            .compress = m.compress,
+            .sum = m.sum};
   } catch (const BadInput& e) {
     throw BadInput(fmt::format("method '{}': {}", m.name, e.marked()));
   }
@@ -29,9 +31,12 @@ RunMethod make_method(const Spec& spec, const MethodSpec& m, const Problem& prob
 
 }  // namespace
 
-std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number) {
-  return problem_kind(spec.problem_kind)
-      .make(spec.problem, spec.run.seed, spec.redraw_system ? number : 0);
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number,
+                                      const AgentShare& share) {
+  const ProblemKind& kind = problem_kind(spec.problem_kind);
+  const std::uint32_t system = spec.redraw_system ? number : 0;
+  return kind.make_share ? kind.make_share(spec.problem, spec.run.seed, system, share)
+                         : kind.make(spec.problem, spec.run.seed, system);
 }
 
 std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t n) {
@@ -62,8 +67,13 @@ SettingShape shape_of(const Spec& spec, const Problem& problem) {
 
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team) {
   refuse_too_large(spec);
+  return make_replica(spec, number, team, make_problem(spec, number, TeamShare(team)));
+}
+
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team,
+                     std::unique_ptr<Problem> problem) {
   Replica r;
-  r.problem = make_problem(spec, number);
+  r.problem = std::move(problem);
   RunOptions options = spec.run;
   options.replicate = number;
   if (!spec.schedule.empty()) options.schedule = read_schedule(spec.schedule, *r.problem);

@@ -21,6 +21,9 @@ struct Replica {
 // `number` is what results call the replicate; a study counts from Spec::first. BadInput where the
 // problem, the methods and the run do not fit together, or not into memory.
 Replica make_replica(const Spec& spec, std::uint32_t number, Team& team);
+// The same on a problem that is there already.
+Replica make_replica(const Spec& spec, std::uint32_t number, Team& team,
+                     std::unique_ptr<Problem> problem);
 
 // What all replicates of a setting have in common: the shape of their results, and the names in it.
 struct SettingShape {
@@ -32,7 +35,9 @@ struct SettingShape {
 };
 SettingShape shape_of(const Spec& spec, const Problem& problem);
 
-std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number);
+// The problem of a replicate, or this process's share of it.
+std::unique_ptr<Problem> make_problem(const Spec& spec, std::uint32_t number,
+                                      const AgentShare& share = all_agents());
 
 // The agents whose own curves are kept, in order, each once; -1 is the last of `agents`.
 std::vector<std::int64_t> curve_agents(const Spec& spec, std::int64_t agents);

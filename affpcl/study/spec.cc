@@ -80,6 +80,7 @@ const Params<MethodSpec>& method_table() {
        "instead of period: samples between two rounds, in steps of `batch`, the last one with what "
        "is left",
        between(0, 1e9)},
+      {"sum", &MethodSpec::sum, kSumsDoc},
   };
   return kParams;
 }
@@ -524,7 +525,7 @@ Study read_study(const std::string& text, const std::string& name,
         !(setting.spec.problem.all().contains("file") &&
           !setting.spec.problem.text("file").empty())) {
       const std::int64_t n = setting.spec.problem.integer("agents");
-      for (std::int64_t a : setting.spec.run.curve_agents)
+      for (std::int64_t a : n > 0 ? setting.spec.run.curve_agents : std::vector<std::int64_t>())
         if (a >= n || a < -n)
           in.fail(fmt::format("run.curve_agents holds {}, but there are {} agents", a, n));
     }

@@ -13,6 +13,7 @@
 #include "affpcl/math/schedule.h"
 #include "affpcl/runtime/compression.h"
 #include "affpcl/runtime/run_options.h"
+#include "affpcl/runtime/sums.h"
 
 namespace affpcl {
 
@@ -34,6 +35,7 @@ struct MethodSpec {
   std::int64_t samples = 0;             // of a period, where the spec says so
   std::optional<StepRule> step_size;    // replaces the run's for this method
   Compression compress = {};
+  Sums sum = Sums::kFloat;
 };
 
 struct Spec {

@@ -7,6 +7,7 @@
 #include "affpcl/base/error.h"
 #include "affpcl/math/dense.h"
 #include "affpcl/problem/problem.h"
+#include "affpcl/problem/some_agents.h"
 #include "affpcl/study/spec.h"
 
 namespace affpcl {
@@ -45,7 +46,7 @@ double least_t0(double factor, double lambda, double bound) {
 // maps; apply(lanes, z, Mz) gives theirs, up to a constant. 0: it was not computed, for `bound` on
 // |M| already makes `step` safe, or it is too much work.
 template <class Apply>
-double mean_limit(const Problem& problem, int rows, double bound, double step, Apply apply) {
+double mean_limit(const Problem& problem, Sums sums, int rows, double bound, double step, Apply apply) {
   constexpr std::int64_t kMostWork = 1'000'000;
   const std::int64_t n = problem.shape().agents;
   if (rows == 0 || (bound > 0 && step * bound < 2) || n * rows * rows > kMostWork) return 0;
@@ -54,6 +55,8 @@ double mean_limit(const Problem& problem, int rows, double bound, double step, A
   Buffer space(2 * k * kLanes);
   const Out at_zero{space.data(), rows}, at_unit{space.data() + k * kLanes, rows};
   std::vector<double> z(k);
+  const SomeAgents* some = some_agents(problem);
+  std::vector<Fixed> exact(sums == Sums::kFixed ? k * k + 1 : 0);  // M, and how many do not fit
   for (std::int64_t b = 0; b < blocks_of(n); ++b) {
     const Lanes lanes = lanes_of(b, n);
     apply(lanes, In{z.data(), rows, 1}, at_zero);
@@ -62,10 +65,23 @@ double mean_limit(const Problem& problem, int rows, double bound, double step, A
       apply(lanes, In{z.data(), rows, 1}, at_unit);
       z[c] = 0;
       for (int r = 0; r < rows; ++r)
-        for (int l = 0; l < lanes.count; ++l)
-          M(static_cast<std::size_t>(r), c) +=
-              (at_unit.row(r)[l] - at_zero.row(r)[l]) / static_cast<double>(n);
+        for (int l = 0; l < lanes.count; ++l) {
+          if (some != nullptr && !some->has(lanes.first + l)) continue;
+          const double part = (at_unit.row(r)[l] - at_zero.row(r)[l]) / static_cast<double>(n);
+          const auto row = static_cast<std::size_t>(r);
+          if (exact.empty())
+            M(row, c) += part;
+          else if (std::abs(part) < kLargestFixed)
+            exact[row * k + c] += to_fixed(part);
+          else
+            exact[k * k] += to_fixed(1);
+        }
     }
+  }
+  if (!exact.empty()) {
+    if (some != nullptr) some->sum_sites(exact);
+    if (exact[k * k] != Fixed{}) return 0;
+    std::transform(exact.begin(), exact.end() - 1, M.all().begin(), to_double);
   }
   const double radius = spectral_radius(M);
   return radius > 0 ? 2 / radius : 0;
@@ -73,7 +89,7 @@ double mean_limit(const Problem& problem, int rows, double bound, double step, A
 
 // A constant central step that follows the agents' and with which the centre is sure to diverge becomes half
 // of the largest with which its mean does not. One that the spec states stays.
-void bound_central_steps(const Spec& spec, const Problem& problem, StepSizes& step) {
+void bound_central_steps(const Spec& spec, Sums sums, const Problem& problem, StepSizes& step) {
   const Means* means = problem.means();
   if (means == nullptr || step.agent.schedule.kind != Schedule::Kind::kConstant) return;
   const auto bound = [](StepSizes::Module& module, double limit) {
@@ -82,11 +98,11 @@ void bound_central_steps(const Spec& spec, const Problem& problem, StepSizes& st
   };
   if (!spec.step_size_central)
     bound(step.central,
-          mean_limit(problem, problem.shape().d, means->G_A(), step.central.at(0),
+          mean_limit(problem, sums, problem.shape().d, means->G_A(), step.central.at(0),
                      [&](Lanes lanes, In z, Out to) { means->mean_apply(lanes, z, to); }));
   if (!spec.step_size_objective)
     bound(step.objective,
-          mean_limit(problem, problem.shape().k, means->G_Phi(), step.objective.at(0),
+          mean_limit(problem, sums, problem.shape().k, means->G_Phi(), step.objective.at(0),
                      [&](Lanes lanes, In z, Out to) { means->mean_coe(lanes, z, to); }));
 }
 
@@ -160,7 +176,7 @@ StepSizes requested_steps(const Spec& spec, const MethodSpec& method, const Prob
 
 StepSizes step_sizes(const Spec& spec, const MethodSpec& method, const Problem& problem) {
   StepSizes step = requested_steps(spec, method, problem);
-  if (method.kind == "affpcl") bound_central_steps(spec, problem, step);
+  if (method.kind == "affpcl") bound_central_steps(spec, method.sum, problem, step);
   return step;
 }
 

@@ -138,6 +138,7 @@ class Runner {
     TaskState outcome = run.finish();
     const std::lock_guard lock(mutex_);
     gathered_.describe(run.task(), run.problem());
+    run.release();  // its memory is more than that of the results which are made next
     if (rank_0_has_all()) {
       if (processes_.first()) take(std::move(outcome));
     } else {

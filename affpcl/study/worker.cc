@@ -5,18 +5,22 @@
 #include <thread>
 #include <utility>
 
+#include "affpcl/runtime/collectives.h"
+
 namespace affpcl {
 namespace {
 
 constexpr std::int64_t kReports = 50;  // of progress, in a task
 
-// |x^i_* - x^c_*| by agent; empty where the truth is not known.
-std::vector<double> distances(const Problem& problem) {
+// |x^i_* - x^c_*| of the agents of some blocks; empty where the truth is not known.
+std::vector<double> distances(const Problem& problem, std::int64_t first_block,
+                              std::int64_t last_block) {
   std::vector<double> out;
   const Truth* truth = problem.truth();
   if (truth == nullptr || truth->xc.empty()) return out;
   const Shape shape = problem.shape();
-  for (std::int64_t i = 0; i < shape.agents; ++i) {
+  const std::int64_t end = std::min(last_block * kLanes, shape.agents);
+  for (std::int64_t i = first_block * kLanes; i < end; ++i) {
     const In x = truth->x.block(i / kLanes)[{0, shape.d}];
     double square = 0;
     for (int r = 0; r < shape.d; ++r) {
@@ -37,8 +41,11 @@ TaskRun::TaskRun(std::size_t task, const Spec& spec, std::uint32_t number, Team&
       steps_(spec.run.steps),
       replica_(make_replica(spec, number, team)) {
   const auto& [problem, run] = replica_;
-  if (team.processes().first()) distance_ = distances(*problem);
-  if (team.processes().count() > 1) problem->keep(run->first_block(), run->last_block());
+  const std::int64_t first = run->first_block(), last = run->last_block();
+  gather(team.processes(), distances(*problem, first, last), [&](std::span<const double> some) {
+    distance_.insert(distance_.end(), some.begin(), some.end());
+  });
+  if (team.processes().count() > 1) problem->keep(first, last);
 }
 
 bool TaskRun::advance(std::int64_t& left, const std::atomic<bool>* stop,

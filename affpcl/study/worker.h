@@ -31,6 +31,10 @@ class TaskRun {
                FunctionRef<void(std::int64_t)> tell);
   TaskState save();    // the state to go on from; whole on rank 0
   TaskState finish();  // the outcome so far; whole on rank 0
+  void release() {     // its memory, once nothing is asked of the problem and the run any more
+    replica_.run.reset();
+    replica_.problem.reset();
+  }
 
  private:
   std::size_t task_;

@@ -167,14 +167,14 @@ Encoding begin_known(const std::vector<std::string>& files, const std::vector<st
   if (lacking.size() == 1)
     throw BadInput(lacks_column(files[0], lacking[0], header));
   if (!lacking.empty())
-    throw BadInput(fmt::format("{} lacks {} columns that the centre has: '{}'", files[0],
-                               lacking.size(), join(lacking, "', '")));
+    throw BadInput(fmt::format("{} lacks {} columns that {} has: '{}'", files[0],
+                               lacking.size(), o.known->by, join(lacking, "', '")));
   for (const std::string& name : targets_of(e))
     if (name == e.agent_column || is_source(e, name))
       throw BadInput(fmt::format("column '{}' cannot be the target and {} too", name,
                                  name == e.agent_column ? "the agent" : "one to predict from"));
   if (is_source(e, e.agent_column))
-    throw BadInput(fmt::format("`agent` names '{}', which the centre predicts from", e.agent_column));
+    throw BadInput(fmt::format("`agent` names '{}', which {} has as one to predict from", e.agent_column, o.known->by));
   return e;
 }
 
@@ -241,14 +241,13 @@ std::vector<Column*> known_features(Tables& tables, const FrameOptions& o, Proce
       make_text(c);
       if (s.dates != DateOrder::kNone) to_days(c, s, tables, marked.problems);
     } else if (c.type == Column::Type::kText) {
-      marked.problems.add(fmt::format("{}: column '{}' holds texts such as '{}', and the centre has numbers "
-                                      "there",
-                                      path, c.name, c.levels.empty() ? "" : shown(c.levels[0])));
+      marked.problems.add(fmt::format("{}: column '{}' holds texts such as '{}', and {} has numbers there",
+                                      path, c.name, c.levels.empty() ? "" : shown(c.levels[0]), o.known->by));
     }
     if (static_cast<std::size_t>(c.missing) == rows && o.missing.at(s.name) == Missing::kError)
       marked.problems.add(fmt::format("{}: column '{}' is blank in every row; `missing mean` takes the "
-                                      "centre's mean",
-                                      path, c.name));
+                                      "mean that {} has",
+                                      path, c.name, o.known->by));
   }
   return features;
 }

@@ -15,6 +15,7 @@ struct KnownColumns {
   std::vector<double> y_mean, y_sd;  // by channel: what targets are shifted and divided by
   std::vector<double> within = {};   // covariance of the columns within the centre's agents
   std::size_t agents = 0;            // of the centre
+  std::string by = "the centre";     // what knows them
 };
 KnownColumns known_columns(const Model& centre);
 std::string known_note(const KnownColumns& known);  // what one should know of the centre; empty: nothing

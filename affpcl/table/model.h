@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace affpcl {
 
 struct Frame;
+struct PrivacyTerms;
 
 // The models that compete for an agent: with random effects, from its own rows only, and one for
 // all agents.
@@ -144,6 +146,7 @@ struct Model {
   LevelModel levels;
   std::vector<double> noise;  // [channels][channels]: correlations, where outcomes are weighed
   std::vector<AgentModel> agents;
+  std::shared_ptr<const PrivacyTerms> privacy = {};  // of the rows, where they have it
   std::string command, version;
   std::vector<std::string> files;
   std::size_t rows = 0;

@@ -73,26 +73,51 @@ bool dates_everywhere(const Column& c, Processes& processes) {
   return sum(processes, here ? 0 : 1) == 0;
 }
 
+// What the first has and the second lacks.
+std::vector<std::string> beyond(const std::vector<std::string>& names, const std::vector<std::string>& others) {
+  std::vector<std::string> found;
+  for (const std::string& name : names)
+    if (!has(others, name)) found.push_back(name);
+  return found;
+}
+
+std::string columns_of(const std::string& site, const std::vector<std::string>& columns) {
+  return fmt::format("'{}' has '{}'", site, join(columns, "', '"));
+}
+
+// All sites say the same sentence: of a site with columns that most have, and of the first that differs from it.
+void refuse_other_columns(const std::vector<std::string>& sites, const std::vector<std::vector<std::string>>& all) {
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return beyond(all[a], all[b]).empty() && beyond(all[b], all[a]).empty();
+  };
+  std::size_t usual = 0, most = 0;
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    std::size_t alike = 0;
+    for (std::size_t b = 0; b < all.size(); ++b) alike += same(a, b) ? 1 : 0;
+    if (alike > most) usual = a, most = alike;
+  }
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    if (same(usual, s)) continue;
+    const std::vector<std::string> more = beyond(all[usual], all[s]), other = beyond(all[s], all[usual]);
+    throw BadInput(fmt::format("the columns of sites '{}' and '{}' differ: {}{}{}; all sites need the same columns (`features` or "
+                               "`exclude` chooses them)",
+                               sites[usual], sites[s], more.empty() ? "" : columns_of(sites[usual], more),
+                               more.empty() || other.empty() ? "" : " where ",
+                               other.empty() ? "" : columns_of(sites[s], other)));
+  }
+}
+
 // The columns by name, which must be the same everywhere, in the order of the first site.
 void agree_on_columns(Tables& tables, const Encoding& encoding, Processes& processes) {
-  std::vector<std::string> mine;
+  std::vector<std::string> mine = {processes.name()}, sites;
   for (const Column& c : tables.columns)
     if (c.name != encoding.agent_column) mine.push_back(c.name);
-  const std::vector<std::vector<std::string>> all = all_gather(processes, mine);
-  for (const std::vector<std::string>& theirs : all) {
-    std::vector<std::string> lacking, beyond;
-    for (const std::string& name : theirs)
-      if (!has(mine, name)) lacking.push_back(name);
-    for (const std::string& name : mine)
-      if (!has(theirs, name)) beyond.push_back(name);
-    if (lacking.empty() && beyond.empty()) continue;
-    throw BadInput(fmt::format("{}: the columns of another site differ: it {}; all sites need the same "
-                               "columns (`features` or `exclude` chooses them)",
-                               tables.parts[0].path,
-                               lacking.empty()
-                                   ? fmt::format("lacks '{}'", join(beyond, "', '"))
-                                   : fmt::format("has also '{}'", join(lacking, "', '"))));
+  std::vector<std::vector<std::string>> all = all_gather(processes, mine);
+  for (std::vector<std::string>& theirs : all) {
+    sites.push_back(theirs.front());
+    theirs.erase(theirs.begin());
   }
+  refuse_other_columns(sites, all);
   std::vector<Column> ordered;
   for (Column& c : tables.columns)
     if (c.name == encoding.agent_column) ordered.push_back(std::move(c));

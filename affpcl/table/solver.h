@@ -41,10 +41,10 @@ struct Fitted {
 // A solver is made for one fit and may keep state from call to call.
 class Solver {
  public:
-  enum class Parallel { kNone, kThreads, kProcesses };
-
   virtual ~Solver() = default;
-  virtual Parallel parallel() const = 0;  // what it can share the agents among
+  virtual bool uses_threads() const { return true; }  // of each process
+  // Whether it looks for a stop itself, between two rows. Otherwise its team does, between agents.
+  virtual bool looks_for_stop() const { return false; }
   virtual RowOrder row_order() const = 0;
   // The frame of the files that the options name.
   virtual Frame read(const FrameOptions& options, Team& team);

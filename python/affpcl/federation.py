@@ -50,7 +50,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
         option = "--" + name.replace("_", "-")
         if value is True:
             words.append(option)
-        elif name == "with":
+        elif name in ("with", "set"):
             words += [f"{option}={file}" for file in ([value] if isinstance(value, str) else value)]
         else:  # one word, so that no value is taken for an option
             text = ",".join(quoted(str(v)) for v in value) if isinstance(value, (list, tuple)) else str(value)
@@ -60,16 +60,38 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def study_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a study at a site: its files and its column of agents replace the study's."""
+    own = dict(options)
+    own.pop("spec")
+    words = []
+    for key in ("file", "with", "weights", "agent"):
+        value = own.pop(key, None)
+        files = value if isinstance(value, list) else [] if value is None else [value]
+        if len(files) > 1:
+            raise ValueError(f"a study has one file as `{key}`, not {len(files)}")
+        words += [f"problem.{key}={file}" for file in files]
+    return {**own, "set": words}
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
 
 
 class FederationSite:
-    """One site: its rows stay in its own process. `options` has `data` and the options of the task."""
+    """One site: its rows stay in its own process. `options` has `data` and the options of the task; of a study, task
+    "run", they are `spec`, its text, and the site's own `with`, `weights`, `agent` and `threads`."""
 
     def __init__(self, name: str, task: str, options: Mapping[str, Any], out: str, *, job: str) -> None:
         data = options["data"]
-        command = [program(), task, *([data] if isinstance(data, str) else data), *arguments(options),
+        files = [data] if isinstance(data, str) else list(data)
+        self._spec = None
+        if task == "run":
+            self._spec = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")
+            self._spec.write(options["spec"])
+            self._spec.flush()
+            options, files = study_options({**options, "file": files}), [self._spec.name]
+        command = [program(), task, *files, *arguments(options),
                    "--site", name, "--job", job, "--out", out, "--force", "--quiet"]
         if options.get("may_leave"):
             command.append("--may-leave")
@@ -113,6 +135,8 @@ class FederationSite:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):  # what was not written to a process that has ended
                     pipe.close()
+        if self._spec is not None:
+            self._spec.close()
 
     def _length(self) -> int:
         return int(LENGTH.unpack(self._read(LENGTH.size))[0])

@@ -7,7 +7,8 @@ themselves, below FLARE's own encryption: FLARE's server cannot read the part of
     from affpcl.flare import recipe
     recipe(job).execute(ProdEnv(startup_kit_location="admin@example.org"))
 
-`job` is a dictionary: name, sites, min_sites, secure, and fit, with the options of the task by name.
+`job` is a dictionary: name, sites, min_sites, secure, and fit, with the options of the task by name; or task "run" and
+spec, the text of a study.
 """
 from __future__ import annotations
 
@@ -44,12 +45,12 @@ MARK = "AFFPCL_FEDERATION"  # in the environment of all processes of a job that 
 SETTINGS = "affpcl.toml"  # a site's own settings, in the folder `local` of its startup kit
 CLASSES = ["affpcl.flare", "nvflare.collab"]  # that a party's FLARE has to allow; no code travels with a job
 OWN = ("data", "may_leave", "with", "agent", "exclude", "sep", "decimal", "encoding", "na", "skip", "comment", "threads",
-       "out", "tasks", "unmasked", "level_rows")
+       "weights", "out", "tasks", "unmasked", "level_rows", "accepts")
 # Options that a site takes from the job: none that names a file, or what the site shows of itself.
 ASKED = ("target", "agent", "features", "exclude", "missing", "categorical", "numeric", "levels", "level_rows", "sep", "decimal",
          "encoding", "na", "skip", "comment", "task", "family", "row_weight", "trials", "offset", "offset_scale", "common",
          "within", "crossed", "covariance", "estimate", "approximation", "plain", "score", "repeats", "level", "folds", "time",
-         "seed")
+         "seed", "privacy", "bounds")
 LEVEL_ROWS = 10  # a site names no level with fewer of its rows
 PULSE = 20.0  # seconds until a site that has not answered is asked whether it is alive
 PATIENCE = 60.0  # seconds that the centre waits for a site that may come back
@@ -66,7 +67,7 @@ class SiteRefused(Exception):
 def job_key(job: Mapping[str, Any]) -> str:
     """A hash of what all parties agree to. Every site makes it from what it was asked, so that a site that was asked
     something else than the others cannot read or spoil their sums."""
-    agreed = {name: job.get(name) for name in ("name", "task", "sites", "min_sites", "secure", "fit")}
+    agreed = {name: job.get(name) for name in ("name", "task", "sites", "min_sites", "secure", "fit", "spec")}
     return hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -82,9 +83,29 @@ def check_asked(job: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     for option in job["fit"]:
         if option not in ASKED:
             raise SiteRefused(f"the job has the option '{option}', which a site does not take from others")
+    if "accepts" in settings:
+        check_accepted(options_of(job), settings["accepts"])
     fewest = settings.get("level_rows", LEVEL_ROWS)
     if job["fit"].get("level_rows", LEVEL_ROWS) < fewest:
         raise SiteRefused(f"the job has level_rows = {job['fit']['level_rows']}, and this site names no level with fewer than {fewest} rows")
+
+
+def options_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a site is asked to do: the options of the fit, or the text of the study."""
+    return {"spec": job["spec"]} if job["task"] == "run" else job["fit"]
+
+
+def check_accepted(asked: Mapping[str, Any], accepts: Mapping[str, Any]) -> None:
+    """SiteRefused where the job's options are not those that a site has written down: each with its value, or a list of
+    values of which it is one."""
+    for option in sorted(asked.keys() - accepts.keys()):
+        raise SiteRefused(f"the job has the option '{option}', which is not among those that this site accepts")
+    for option, value in accepts.items():
+        allowed = value if isinstance(value, list) and asked.get(option) != value else [value]
+        if option not in asked:
+            raise SiteRefused(f"the job lacks the option '{option}', with which alone this site accepts it")
+        if asked[option] not in allowed:
+            raise SiteRefused(f"the job has {option} = {asked[option]!r}, and this site accepts {' or '.join(map(repr, allowed))}")
 
 
 def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, Any]:
@@ -118,7 +139,7 @@ def own_settings(name: str, job: Mapping[str, Any], folder: str) -> dict[str, An
         raise SiteRefused(f"the job has secure = false, which {path} does not allow (site.{name}.unmasked = true would)")
     check_asked(job, settings)
     base = path.parent
-    for key in {"data", "with"} & settings.keys():
+    for key in {"data", "with", "weights"} & settings.keys():
         files = settings[key]
         settings[key] = [str(base / f) for f in ([files] if isinstance(files, str) else files)]
     return settings
@@ -193,9 +214,9 @@ class Site:
             here = pathlib.Path(settings.pop("out", None) or pathlib.Path(collab.workspace.get_root_dir()) / "affpcl")
             out = here / f"{job['name']}-{collab.fl_ctx.get_job_id()[:8]}"
             out.parent.mkdir(parents=True, exist_ok=True)
-        for name_of_own in ("tasks", "unmasked", "level_rows"):
+        for name_of_own in ("tasks", "unmasked", "level_rows", "accepts"):
             settings.pop(name_of_own, None)
-        options = {**job["fit"], **settings, "report": bool(job.get("report")), "secure": job["secure"]}
+        options = {**options_of(job), **settings, "report": bool(job.get("report")), "secure": job["secure"]}
         self._process = FederationSite(name, job["task"], options, str(out), job=job_key(job))
         return self._process
 
@@ -335,7 +356,7 @@ def recipe(job: Mapping[str, Any], centre: type[Centre] = Centre, again: bool = 
             return []
 
     # FLARE starts the job once all sites are there; where it is submitted again, once enough are.
-    complete = {"task": "fit", "min_sites": 0, "secure": True, "timeout": 600, "fit": {}, "engine": "production", **job}
+    complete = {"task": "fit", "min_sites": 0, "secure": True, "timeout": 600, "fit": {}, "spec": "", "engine": "production", **job}
     if complete["engine"] == "production":  # paths of this machine say nothing to the parties
         for name in ("events", "status", "out", "journal", "startup_kit", "user", "site"):
             complete.pop(name, None)
@@ -392,6 +413,11 @@ def worker(job: Mapping[str, Any], folder: pathlib.Path) -> None:
             break
         if attempt + 1 < ATTEMPTS:
             say(job, note=f"{result['lost']}; submitted again: it goes on from the centre's journal once all sites are there")
+            if job["engine"] == "poc" and not server_lives():
+                end_all(os.environ[MARK])
+                again = folder / f"again{attempt}"
+                again.mkdir()
+                admin = start_parties(job, again)
     say(job, error=f"{result['lost']}; the same job goes on from the centre's journal")
 
 
@@ -450,6 +476,11 @@ def marked(mark: str) -> Iterator[Any]:
         with contextlib.suppress(psutil.Error):
             if process.pid != os.getpid() and process.environ().get(MARK) == mark:
                 yield process
+
+
+def server_lives() -> bool:
+    """Whether FLARE's server of engine poc is there."""
+    return any("nvflare.private.fed.app.server.server_train" in process.cmdline() for process in marked(os.environ[MARK]))
 
 
 def end_all(mark: str) -> None:

@@ -1,4 +1,5 @@
 """Federations over NVIDIA FLARE, simulated and as in production on loopback: equal to the fit of all rows, to the bit."""
+import contextlib
 import csv
 import json
 import os
@@ -9,10 +10,12 @@ import sys
 import uuid
 
 import pytest
+from conftest import wait_until
 
 from affpcl import _core
-from affpcl.federation import FederationCentre, FederationSite, arguments, program
+from affpcl.federation import FederationCentre, FederationSite, arguments, program, study_options
 
+psutil = pytest.importorskip("psutil", reason="needs NVIDIA FLARE: pip install 'affpcl[flare]'")
 flare = pytest.importorskip("affpcl.flare", reason="needs NVIDIA FLARE: pip install 'affpcl[flare]'", exc_type=ImportError)
 
 SITES = ["north", "south", "east", "west"]
@@ -74,6 +77,73 @@ def test_simulated(folder):
     assert "engine sim" in done.stdout
     assert agents(*(folder / "sim" / site for site in SITES)) == pooled(folder, "class")
     assert sorted(p.name for p in (folder / "sim" / "centre").iterdir()) == ["centre.json", "ledger.json"]
+
+
+STUDY = """
+[problem]
+kind = "rows"
+agent = "clinic"
+target = "number"
+features = "x"
+[run]
+steps = 8
+replicates = 2
+step_size = 0.05
+""" + "".join(f'[[method]]\nkind = "{kind}"\nperiod = {period}\nsum = "fixed"\n' for kind, period in (("residual", 1), ("ditto", 3)))
+
+
+def solutions(*folders):
+    return sorted(row for f in folders for row in (tuple(r[k] for k in ("method", "name", "value"))
+                                                   for r in csv.DictReader((f / "solutions.csv").open(newline=""))))
+
+
+def test_simulated_study(folder):
+    job = "[job]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in {"task": "run", "engine": "sim", "sites": SITES}.items())
+    done = federate(folder, "study", job + STUDY + "".join(f'[site.{s}]\ndata = "{s}.csv"\n' for s in SITES))
+    assert done.returncode == 0, done.stderr + (folder / "study" / "flare.log").read_text()[-4000:]
+    (folder / "all.toml").write_text(STUDY)
+    subprocess.run([program(), "run", "all.toml", "--set", f"problem.file={folder / 'all.csv'}", "--set", "run.curve_agents=[]",
+                    "--out", "all", "--quiet"], cwd=folder, check=True, timeout=60)
+    assert solutions(*(folder / "study" / site for site in SITES)) == solutions(folder / "all")
+
+
+def test_a_site_of_a_study_has_files_of_its_own():
+    options = {"spec": STUDY, "file": ["n.csv"], "agent": "ward", "threads": 2, "secure": True}
+    assert study_options(options) == {"threads": 2, "secure": True, "set": ["problem.file=n.csv", "problem.agent=ward"]}
+    with pytest.raises(ValueError, match="one file"):
+        study_options({**options, "file": ["a.csv", "b.csv"]})
+
+
+def of_job(out, *words):
+    """Processes of the job in this folder whose command line has these words."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            line = process.cmdline()
+            if str(out) in " ".join(line) and set(words) <= set(line):
+                found.append(process)
+    return found
+
+
+def test_a_killed_site_comes_back_over_mutual_tls(folder):
+    """kill -9 of one of four sites' processes, engine poc. (The server's takes minutes: by hand.)"""
+    out = folder / "killed"
+    (folder / "killed.toml").write_text(job_text("poc", "class"))
+    env = {**os.environ, "AFFPCL_PYTHON": sys.executable, "AFFPCL_PROGRAM": program()}
+    journal = out / "journal"
+    process = subprocess.Popen([program(), "federate", "killed.toml", "--out", str(out)], cwd=folder, env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 10_000), SECONDS)
+        site, = of_job(out, "--site", "south")
+        site.kill()
+        _, errors = process.communicate(timeout=SECONDS)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "waiting for south" in errors
+    assert agents(*(out / s for s in SITES)) == pooled(folder, "class")
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +246,12 @@ JOB = {"name": "trial", "task": "fit", "engine": "production", "sites": SITES, "
     ("[site.north]\ndata = 'n.csv'", {"fit": {"with": "/srv/other.csv"}}, "the option 'with'"),
     ("[site.north]\ndata = 'n.csv'", {"fit": {"unmasked": True}}, "the option 'unmasked'"),
     ("[site.north]\ndata = 'n.csv'", {"fit": {"level_rows": 1}}, "names no level with fewer than 10 rows"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'days'}", {}, "has target = 'y', and this site accepts 'days'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = ['days', 'z']}", {}, "accepts 'days' or 'z'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'y', agent = 'ward'}", {}, "lacks the option 'agent'"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {agent = 'ward'}", {}, "the option 'target', which is not among"),
+    ("[site.north]\ndata = 'n.csv'\naccepts = {target = 'y', privacy = 'epsilon=1,delta=1e-05'}",
+     {"fit": {"target": "y", "privacy": "epsilon=4,delta=1e-05"}}, "accepts 'epsilon=1,delta=1e-05'"),
     ("[site.north]\ndata = 'n.csv'", {"engine": "poc", "site": {"north": {"data": ["/srv/other.csv"]}}, "secure": False}, "unmasked"),
 ])
 def test_a_site_decides_by_its_own_settings(tmp_path, monkeypatch, own, more, says):

@@ -4,8 +4,9 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from typing import NamedTuple
+
+from _wait import cpu_seconds, cpu_seconds_of_ended
 
 MPIRUN = shutil.which("mpirun")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -18,7 +19,7 @@ class Ended(NamedTuple):
     code: int | None  # None: it hung and was killed
     output: str
     said: list  # the program's own lines of standard error
-    seconds: float
+    seconds: float  # that it computed meanwhile, mpirun and all ranks, however busy the machine is
 
 
 class Jobs:
@@ -43,9 +44,17 @@ class Jobs:
         return [int(pid) for pid in found.stdout.split()]
 
 
+def computed(job):
+    """What the processes of a job that runs have computed so far."""
+    found = subprocess.run(["pgrep", "-s", str(job.pid)], capture_output=True, text=True)
+    seconds = [cpu_seconds(pid) for pid in found.stdout.split()]
+    return sum(s for s in seconds if s != float("inf"))
+
+
 def end_of(job, seconds=90):
     """Waits for a job's end; one that hangs is killed."""
-    began = time.monotonic()
+    before = computed(job)
+    began = cpu_seconds_of_ended()
     try:
         output, errors = job.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -56,4 +65,4 @@ def end_of(job, seconds=90):
     for line in errors.splitlines():
         if line.startswith("affpcl: ") or (line.startswith("  ") and said and said[0].endswith("problems")):
             said.append(line)
-    return Ended(job.returncode, output, said, time.monotonic() - began)
+    return Ended(job.returncode, output, said, cpu_seconds_of_ended() - began - before)

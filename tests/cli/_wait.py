@@ -1,6 +1,7 @@
 """Waiting for something to happen. No test waits for time to pass: a busy machine is late (tests/layers.py looks)."""
 import os
 import pathlib
+import resource
 import time
 
 
@@ -21,6 +22,12 @@ def cpu_seconds(pid):
     except FileNotFoundError:
         return float("inf")
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_of_ended():
+    """What all processes have computed that were waited for, with their own children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def computes(process, seconds):

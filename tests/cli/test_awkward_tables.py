@@ -84,6 +84,9 @@ GOOD = [  # name, content, options
     ("pandas.csv", "".join(f"{'Unnamed: 0' if k == 0 else k - 1},{line}\n"
                            for k, line in enumerate(PLAIN.splitlines())), ""),
     ("ids.csv", table(order_id=lambda r: 1000 + r), ""),
+    ("counted.csv", table(n=lambda r: 1 + r), ""),
+    ("counted_down_by_ten.csv", table(n=lambda r: 5000 - 10 * r), ""),
+    ("counted_with_gaps.csv", table(n=lambda r: "" if r % 7 == 3 else 1 + r), ""),
     ("long_ids.csv", table(key=lambda r: 9007199254740993 + r), ""),
     ("names.csv", table(person=lambda r: f"person {r}"), ""),
     ("constant.csv", table(country=lambda r: "NL"), ""),
@@ -124,6 +127,10 @@ COLUMNS_OF = [  # name, content, options, coefficients, in the notes
     ("spaced.csv", table(income=lambda r: f"{1 + r % 9}\u202f{100 + r}"), "", ["income"], "numbers"),
     ("few_values.csv", table(region=lambda r: 1 + r % 5), "", ["region"], "if they are codes"),
     ("said_numbers.csv", table(region=lambda r: 1 + r % 5), "--numeric region", ["region"], "numbers"),
+    ("counted_but_wanted.csv", table(n=lambda r: 1 + r), "--numeric n", ["n"], "numbers"),
+    ("counted_by_agent.csv", table(n=lambda r: 1 + r % ROWS), "", ["n"], "numbers"),
+    ("almost_counted.csv", table(n=lambda r: 1 + r + (r == 30)), "", ["n"], "numbers"),
+    ("one_agent.csv", table(n=lambda r: 1 + r, rows=[["a", *row[1:]] for row in CELLS]), "", ["n"], "numbers"),
     ("comma_name.csv", table().replace("agent,u", 'agent,"u, in m"').replace("u, in m", "u, in m"),
      '--exclude "u,_in_m"', None, "numbers"),
 ]
@@ -153,6 +160,9 @@ REFUSED = [  # name, content, phrases
     ("euros.csv", table(";", decimal=",", price=lambda r: f"{r % 7},50 €"), ["'price'", "'€'"]),
     ("weights.csv", table(weight=lambda r: f"{50 + r} kg"), ["'weight'", "'kg'"]),
     ("slips.csv", lines_with({5: "a,one,2,3", 8: "a,two,2,3"}), ["line 5", "'u'", "one", "with 1 more"]),
+    ("slipped_date.csv", table(day=lambda r: "14.O1.2026" if r == 5 else f"{1 + r % 28:02}.{1 + r // 28:02}.2026"),
+     ["line 7", "'day'", "14.O1.2026", "no date", "47 dates", "--exclude day"]),
+    ("titled.csv", "Report of May,,,\nall sites,,,\n" + PLAIN, ["no column 'agent'", "--skip 2"]),
     ("too_large.csv", lines_with({5: "a,1e999,2,3"}), ["line 5", "'1e999'", "64 bits"]),
     ("nameless.csv", "\n".join(PLAIN.splitlines()[1:]), ["no column 'agent'", "first line holds values"]),
     ("book.xlsx", b"PK\x03\x04" + bytes(40), ["CSV or Parquet"]),
@@ -297,7 +307,7 @@ def opened_for_writing(pipe):
 
 def interrupt(process, sent):
     process.send_signal(sent)
-    process.wait(timeout=10)  # 2 s on a machine that is not busy
+    process.wait(timeout=60)  # 2 s on a machine that is not busy; without the signal it waits for ever
     assert process.returncode == 130
 
 

@@ -114,7 +114,8 @@ def test_a_site_has_options_of_its_own(federation):
     (job_of(fit='family = "gausian"'), ["gausian"]),
     (job_of(fit='out = "x"'), ["fit.out is not a known key"]),
     (job_of(engine="locl"), ["locl", "did you mean 'local'"]),
-    (job_of(task="run"), ["\"run\" is not available in a federation", "fit"]),
+    (job_of(task="runs"), ["\"runs\" is not available in a federation", "allowed: fit, run"]),
+    (job_of(spec="study.toml"), ["job.spec belongs to task"]),
     (job_of(sites=SITES[:2]), ["job.sites has 2 names", "needs 3 sites"]),
     (job_of().replace('"west"]', '"west", "north"]'), ["names 'north' twice"]),
     (job_of().replace('"west"]', '"../x"]'), ["'../x' must be of letters"]),
@@ -138,7 +139,7 @@ def test_sites_that_disagree_are_named(federation):
     federation.write("east.csv", federation.read("east.csv").replace("kind", "sort"))
     done = federation.run("federate", "job.toml")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "site 'east': " in done.stderr and "'kind'" in done.stderr
+    assert "the columns of sites 'north' and 'east' differ: 'north' has 'kind' where 'east' has 'sort'" in done.stderr
     federation.write("job.toml", job_of().replace('target = "y"', 'target = "yy"'))
     done = federation.run("federate", "job.toml")
     assert done.returncode == 2 and "sites 'north', 'south', 'east', 'west': has no column 'yy'" in done.stderr
@@ -222,7 +223,15 @@ def test_a_stopped_job_leaves_no_process_and_resumes(long_job, how):
         pass
     done = long_job.run("federate", "job.toml", "--out", "result")
     assert done.returncode == 2 and "--resume goes on with the interrupted job" in done.stderr
+    sent = [path.read_text().count("\n") for path in (long_job.folder / "result").glob("*.sent")]
+    assert len(sent) == 4 and min(sent) > 10
     long_job.succeed("federate", "job.toml", "--out", "result", "--resume", "--quiet")
+    # The ledger has what was sent before: all that a job sends that nothing stops, and perhaps the sum under way twice.
+    long_job.succeed("federate", "job.toml", "--out", "whole", "--quiet")
+    messages = [{s: sum(e["messages"] for e in long_job.read_json(f"{out}/{s}/ledger.json")["sent"]) for s in SITES}
+                for out in ("result", "whole")]
+    assert all(messages[1][s] <= messages[0][s] <= messages[1][s] + 2 for s in SITES)
+    assert not list((long_job.folder / "result").glob("*.sent"))
     assert agents_of(long_job.folder / "result") == pooled(long_job, "yes/no", **LONG)
     assert not (long_job.folder / "result" / "journal").exists()
 

@@ -78,6 +78,44 @@ def test_ranks_agree_on_one_instruction_set(mpi, study):
     assert json.loads(ended.output)["manifest"]["instruction_set"] == "AVX2"
 
 
+SWEEP = '''[problem]
+kind = "gaussian"
+agents = 5
+[run]
+steps = 20
+replicates = 3
+step_size = 0.003
+[[method]]
+kind = "affpcl"
+[[method]]
+kind = "independent"
+[sweep]
+"problem.delta_obj" = [0.1, 0.3, 0.5]
+'''
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--json", "--measure"]], ids=["scores", "measured"])
+def test_ranks_share_the_settings_whose_affinity_is_asked_for(mpi, study, words):
+    study.write("sweep.toml", SWEEP)
+    words = ["affinity", "sweep.toml", "--rounds", 40, *words]
+    alone = json.loads(study.succeed(*words).stdout)
+    for ranks in (2, 5):
+        ended = mpi.run(ranks, *words)
+        assert ended.code == 0, ended.said
+        assert json.loads(ended.output) == alone
+        assert not ended.said
+
+
+def test_a_setting_without_affinity_is_refused_once(mpi, study):
+    study.write("no-sweep.toml", SWEEP.replace('"problem.delta_obj" = [0.1, 0.3, 0.5]',
+                                               '"problem.kind" = ["gaussian", "logistic", "network"]'))
+    alone = study.run("affinity", "no-sweep.toml", "--rounds", 40, "--json")
+    ended = mpi.run(3, "affinity", "no-sweep.toml", "--rounds", 40, "--json")
+    assert ended.code == alone.returncode == 2
+    assert ended.said == alone.stderr.splitlines()
+    assert ended.seconds < 15
+
+
 # --- ended on the way, and resumed on another number of ranks --------------------------------------------------------
 
 def kill_one_rank(mpi, job, rng):
@@ -116,7 +154,7 @@ def test_an_interrupted_job_is_resumed_on_other_ranks(mpi, study, result, ranks,
     job, enough = mpi.start(ranks, *words, "--every", 5, "--split", split), rng.randint(2, 5)
     wait_until(lambda: max(checkpoints(study.folder / name), default=0) >= enough or job.poll() is not None)
     interrupt(mpi, job, rng)
-    ended = end_of(job, 30)
+    ended = end_of(job)
     assert ended.code not in (None, 0)
     assert ended.seconds < 15
     if interrupt in (signal_mpirun, end_every_rank):
