@@ -8,11 +8,8 @@
 namespace affpcl {
 namespace {
 
-// Step tau weighs tau^2. From about sixty steps on the share of the newest falls slower than that,
-// so that the means follow a change within t^(2/3) steps.
-double newest_share(double t) {
-  return std::max(6 * t / ((t + 1) * (2 * t + 1)), 0.05 * std::cbrt(3600 / (t * t)));
-}
+// Step tau weighs tau^2: the share of step t in the mean of the first t.
+double newest_share(double t) { return 6 * t / ((t + 1) * (2 * t + 1)); }
 
 }  // namespace
 

@@ -11,9 +11,8 @@
 //         chance is taken off (about three standard deviations of it), and s = B^2 / (B^2 + v / 5).
 //
 // All means are over past steps, step tau weighted by tau^2, so that they follow a transient and
-// still settle; from about sixty steps on they forget faster, so that they follow a change. c uses
-// nothing of the present step, so with a right ratio a step of mode `weight` is unbiased, as
-// AffPCL's is. docs/explain/guard.md derives this, docs/decisions/010 has the study.
+// still settle. c uses nothing of the present step, so with a right ratio a step of mode `weight`
+// is unbiased, as AffPCL's is. docs/explain/guard.md derives this, docs/decisions/010 has the study.
 #pragma once
 
 #include <span>

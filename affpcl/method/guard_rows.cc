@@ -140,7 +140,8 @@ void Weigh(const CombinationSums& sums, In alpha, const CombinationShares& share
             chance = hn::LoadU(D(), shares.older_chance + l);
     const V eh_now = hn::LoadU(D(), sums.eh + l), hh_now = hn::LoadU(D(), sums.hh + l),
             uphill_now = hn::LoadU(D(), sums.uphill + l);
-    const V eh = take(Row::kEH, older, eh_now), hh = take(Row::kHH, older, hh_now),
+    const V ee = take(Row::kEE, older, hn::LoadU(D(), sums.ee + l)),
+            eh = take(Row::kEH, older, eh_now), hh = take(Row::kHH, older, hh_now),
             eh2 = take(Row::kEH2, older, hn::Mul(eh_now, eh_now)),
             ehhh = take(Row::kEHHH, older, hn::Mul(eh_now, hh_now)),
             hh2 = take(Row::kHH2, older, hn::Mul(hh_now, hh_now)),
@@ -149,8 +150,7 @@ void Weigh(const CombinationSums& sums, In alpha, const CombinationShares& share
 
     const V step = At(alpha.p, 0, l), square_step = hn::Mul(step, step),
             rho = hn::Min(one, Over(hn::LoadU(D(), sums.carried + l), before)),
-            brought = hn::Mul(square_step, hh_now),
-            own_brought = hn::Mul(square_step, hn::LoadU(D(), sums.ee + l)),
+            brought = hn::Mul(square_step, hh_now), own_brought = hn::Mul(square_step, ee),
             own_before = hn::IfThenElse(second, own_brought, At(m, Row::kOwnNoise, l)),
             energy_before = hn::IfThenElse(second, brought, At(m, Row::kNoise, l)),
             own = keep(hn::MulAdd(rho, own_before, own_brought), Row::kOwnNoise),

@@ -37,7 +37,8 @@ void combination_rows(const CombinationRows& rows, const double* scale, const do
 struct CombinationRow {
   enum {
     kCount,
-    kEH,  // means of <e, h> and |h|^2, and of their products
+    kEE,  // means of |e|^2, <e, h> and |h|^2, and of products of the last two
+    kEH,
     kHH,
     kEH2,
     kEHHH,

@@ -96,18 +96,6 @@ TEST(Guard, TakesOffAMean) {
   EXPECT_NEAR(without[0], 5 - u, 1e-12);
 }
 
-// The mean follows a change within t^(2/3) steps; with weights tau^2 alone half of it were the old
-// one.
-TEST(Guard, FollowsAChange) {
-  Bench full(Guard::Mode::kFull);
-  Pair with{};
-  for (int t = 0; t < 1000; ++t) {
-    const double u = std::sin(t * 1.7), beta = t < 800 ? 5 : -5;
-    with = full.step({u - beta, u}, {beta - u, -u});
-  }
-  EXPECT_NEAR(with[0], -std::sin(999 * 1.7), 2.5);
-}
-
 // h with mean 0 is left alone, to the bit, as soon as two agents can tell.
 TEST(Guard, LeavesMeanZeroAlone) {
   Bench full(Guard::Mode::kFull), weight(Guard::Mode::kWeight);

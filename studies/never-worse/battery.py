@@ -366,6 +366,18 @@ GROUPS = (("5 to 19 steps", range(5, 20), math.inf, math.inf), ("20 to 59 steps"
           ("60 to 499 steps", range(60, 500), 1.05, 1.3), ("500 steps or more", range(500, 10 ** 9), 1.02, 1.15))
 
 
+def by_family(done):
+    """The worst average of every family, plain and guarded."""
+    groups = {}
+    for d in done:
+        s = d["setting"]
+        means = [combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])[0] for m in ("plain", "guarded")]
+        for name in [s["problem"].get("family", s["problem"]["kind"])] + ["sums after every fifth step"] * (s["period"] > 1) \
+                + ["absences"] * (s["present"] != 1):
+            groups.setdefault(name, []).append(means)
+    return [f"{name + ':':28}{len(v):>9}{max(p for p, _ in v):>12.3g}{max(g for _, g in v):>8.3g}" for name, v in groups.items()]
+
+
 def diverged(done, method):
     return sum(any(x[1] is None and x[3] == method and x[4][0] == math.inf for x in d["rows"]) for d in done)
 
@@ -396,6 +408,7 @@ def table(done):
                      f"{len(gains)} settings")
         if gains[len(gains) // 2] < 0.95 or gains[0] < 0.65:
             complaints.append(f"of the gain {gains[0]:.2f} is kept at least and {gains[len(gains) // 2]:.2f} in the median")
+    lines += [f"{'worst average':28}{'settings':>9}{'plain':>12}{'guarded':>8}", *by_family(done)]
     for method in ("plain", "guarded"):
         lines.append(f"{method}: diverged in {diverged(done, method)} of {len(done)} settings where learning alone did not")
     if diverged(done, "guarded"):
