@@ -44,6 +44,7 @@ class FoldsByColumn : public FileTest {
     write(text + extra);
     FrameOptions o = more;
     o.paths = {path}, o.target = "y", o.exclude = {"fold", "day"};
+    o.numeric = {"x"};  // else an id
     return build_frame(o);
   }
   // The x of each of an agent's rows.
