@@ -83,7 +83,7 @@ void add_param(Verb& verb, std::string_view name, Target to, const std::string& 
   std::replace(option.begin(), option.end(), '_', '-');
   for (const Param& p : FitOptions::params().table())
     if (p.name == name)
-      verb.option(option, std::move(to), type, std::string(p.doc),
+      verb.option(option, to, type, std::string(p.doc),
                   {.choices = {p.choices.begin(), p.choices.end()},
                    .lo = p.allowed.lo,
                    .hi = p.allowed.hi});

@@ -54,8 +54,8 @@ void count_agents(const MethodResult& m, Headline& h) {
 }
 
 std::string error_words(const MethodResult& m, const Headline& h) {
-  const std::string text = fmt::format("{} ended with {} of the error of learning alone", m.name,
-                                       with_interval(m.vs_independent));
+  std::string text = fmt::format("{} ended with {} of the error of learning alone", m.name,
+                                 with_interval(m.vs_independent));
   if (h.samples == 0) return text;
   const double fewer = static_cast<double>(h.samples_alone) / static_cast<double>(h.samples);
   if (fewer >= 1.05)
