@@ -51,11 +51,12 @@ fuzz:  ## fuzz every reader of files for SECONDS each
 	@cmake --build --preset fuzz -j $(JOBS) --target affpcl_fuzz affpcl_cli
 	@$$(cat build/.python) tools/fuzz $(SECONDS)
 
-bench:  ## measure affpcl on this machine against NumPy, PyTorch, Eigen and the machine's limits
+bench:  ## measure affpcl on this machine against NumPy, PyTorch, JAX, Numba, Eigen and the machine's limits; fits against GPBoost and others
 	@tools/setup bench
 	@cmake --preset release >build/release.log || { cat build/release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target affpcl_cli eigen_round affpcl_bench
 	.venv/bin/python bench/compare.py build/release
+	build/bench-venv/bin/python bench/fits.py build/release/affpcl --json build/bench/fits.json
 	build/release/affpcl_bench
 
 growth:  ## time and memory as powers of agents, rows, columns and features (about ten minutes)

@@ -8,9 +8,10 @@ that does nothing. The exponent of time is the slope of the logarithms with a 90
 whole interval lies above its limit. That of memory is the slope between the last two sizes, of the peak less that of a
 run that does nothing. Limits are what the work grows with, and a tenth.
 """
-import argparse, json, math, os, pathlib, sys, tempfile
+import argparse, json, math, pathlib, shutil, sys, tempfile
 
 import numpy as np
+from measure import Measure
 
 T90 = {1: 6.314, 2: 2.920}
 ROUND = '''[problem]
@@ -65,20 +66,19 @@ CASES = {
     "fit, agents": ([100, 464, 2154, 10000], lambda f, n: fit(f, n, 20, 10, "--no-score"), 1.1, 1.1),
     "fit with scores, agents": ([50, 232, 1077, 5000], lambda f, n: fit(f, n, 20, 10), 1.1, 1.1),
     "fit, columns": ([4, 12, 36, 108], lambda f, d: fit(f, 100, 200, d, "--no-score", "--covariance", "diagonal"), 3.1, 2.1),
+    "fit, rows of one agent": ([1000, 4642, 21544, 100000], lambda f, r: fit(f, 2, r // 2, 10, "--no-score"), 1.1, 1.1),
+    "fit, agents, memory of scores": ([100, 464, 2154, 10000], lambda f, n: fit(f, n, 10, 5), 1.1, 1.1),
+    "round, ranks": ([1, 2, 4, 8], lambda f, _: rounds(f, agents=20000, dim=20, steps=400, method=LINEAR.format(p=16)), 0.5, 0.1),
+    "fit, ranks": ([1, 2, 4, 8], lambda f, _: fit(f, 2000, 40, 10, "--no-score"), 0.5, 0.1),
     "fit binomial, rows": ([20, 93, 431, 2000], lambda f, r: fit(f, 100, r, 5, "--no-score", "--family", "binomial", binary=True), 1.1, 1.1),
     "fit binomial, agents": ([50, 232, 1077, 5000], lambda f, n: fit(f, n, 20, 5, "--no-score", "--family", "binomial", binary=True), 1.1, 1.1),
 }
+MPI = ["--allow-run-as-root", "--oversubscribe"]
 
 
-def measure(program, command):
-    """CPU-seconds and peak bytes of one run."""
-    out = os.open(os.devnull, os.O_WRONLY)
-    child = os.posix_spawn(program, [program, *command], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])
-    os.close(out)
-    _, status, used = os.wait4(child, 0)
-    if status:
-        sys.exit(f"growth.py: {' '.join(command)} failed")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+def start(program, words, size, ranks):
+    """What is run: under mpirun, CPU-seconds are those of all ranks, and memory is that of the largest."""
+    return (ranks[0], [*ranks[1:], str(size), program, *words]) if ranks else (program, words)
 
 
 def exponent(sizes, values):
@@ -91,15 +91,16 @@ def exponent(sizes, values):
     return {"slope": slope, "lo": slope - half, "hi": slope + half}
 
 
-def case(program, name, repeats):
+def case(program, name, repeats, measure):
     sizes, command, time_limit, memory_limit = CASES[name]
+    ranks = ["mpirun", *MPI, "-np"] if name.endswith("ranks") else None
     seconds, memory = [], []
     idle = [measure(program, ["--version"]) for _ in range(repeats)]
     none_seconds, none_bytes = min(s for s, _ in idle), min(m for _, m in idle)
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             words = command(pathlib.Path(folder), size)
-            runs = [measure(program, words) for _ in range(repeats)]
+            runs = [measure(*start(program, words, size, ranks)) for _ in range(repeats)]
         seconds.append(max(1e-3, min(s for s, _ in runs) - none_seconds))
         memory.append(max(1, min(m for _, m in runs) - none_bytes))
     time, grown = exponent(sizes, seconds), math.log(memory[-1] / memory[-2]) / math.log(sizes[-1] / sizes[-2])
@@ -115,10 +116,13 @@ def main():
     parser.add_argument("--json")
     o = parser.parse_args()
     program = str(pathlib.Path(o.affpcl).resolve())
-    results = []
+    results, measure = [], Measure()
     print(f"{'':34} {'time ~ size^':30} {'memory ~ size^':22} {'largest':>9} {'memory':>10}", flush=True)
     for name in [o.only] if o.only else CASES:
-        r = case(program, name, o.repeats)
+        if name.endswith("ranks") and not shutil.which("mpirun"):
+            print(f"{name:34} mpirun is missing")
+            continue
+        r = case(program, name, o.repeats, measure)
         results.append(r)
         t, (most, most_memory) = r["time"], r["limits"]
         print(f"{name:34} {t['slope']:4.2f} [{t['lo']:.2f}, {t['hi']:.2f}] (at most {most:g}) "

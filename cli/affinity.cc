@@ -10,10 +10,10 @@
 #include "affpcl/affinity/affinity_archive.h"
 #include "affpcl/affinity/join_pilot.h"
 #include "affpcl/affinity/table_affinity.h"
-#include "affpcl/data/inputs.h"
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
 #include "affpcl/base/json.h"
+#include "affpcl/data/inputs.h"
 #include "affpcl/output/affinity_file.h"
 #include "affpcl/output/model_file.h"
 #include "affpcl/problem/catalogue.h"
@@ -64,11 +64,13 @@ struct Column {
   Score AgentAffinity::*score;
 };
 constexpr Column kColumns[] = {
-    {"delta_cen", "distance of its environment and objective to the centre", &AgentAffinity::delta_cen},
+    {"delta_cen", "distance of its environment and objective to the centre",
+     &AgentAffinity::delta_cen},
     {"lambda", "monotonicity of its system", &AgentAffinity::lambda},
     {"nu", "its stochastic condition number", &AgentAffinity::nu},
     {"predicted V",
-     "noise of AffPCL's step over that of learning alone, at the solution (below 1 collaboration helps)",
+     "noise of AffPCL's step over that of learning alone, at the solution (below 1 collaboration "
+     "helps)",
      &AgentAffinity::prediction},
 };
 
@@ -146,12 +148,16 @@ void print_text(const Setting& setting, const Affinity& a, const std::vector<Est
     const AgentAffinity& one = a.agents[i];
     fmt::print("  {:>5}", i);
     for (const Column& c : columns) fmt::print("  {:<15}", text(one.*c.score));
-    if (i < gains.size())
+    if (i < gains.size() && std::isfinite(gains[i].mean))
       fmt::print(" {:.3f} [{:.3f}, {:.3f}]", gains[i].mean, gains[i].lo, gains[i].hi);
+    else if (i < gains.size())
+      fmt::print(" -");
     fmt::print("\n");
   }
   std::string legend;
   for (const Column& c : columns) legend += fmt::format("; {}: {}", c.name, c.doc);
+  if (std::any_of(gains.begin(), gains.end(), [](Estimate e) { return !std::isfinite(e.mean); }))
+    legend += "; measured -: every replicate diverged, or the agent has no error alone";
   fmt::print("  ±: standard error{}\n", legend);
 }
 
@@ -293,9 +299,10 @@ Verb affinity_verb(const std::string& command_line) {
   add_centre(verb, o->centre);
   verb.option(
       "--pilot", &o->pilot.share, "SHARE",
-      fmt::format("share of every agent's rows to look at, at least {} of them (default: {}, with --centre "
-                  "all)",
-                  kFewestPilot, PilotOptions{}.share));
+      fmt::format(
+          "share of every agent's rows to look at, at least {} of them (default: {}, with --centre "
+          "all)",
+          kFewestPilot, PilotOptions{}.share));
   add_report(verb, o->report);
   verb.group = "";
   add_common(verb, *o, "file for a spec's scores as JSON; folder for those of data");

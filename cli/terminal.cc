@@ -101,16 +101,26 @@ std::string too_short_words(const SettingResult& s) {
   return names.empty() ? "" : fmt::format("  too short for the drift alarm: {}\n", names);
 }
 
-// Guarded methods whose collaborative iterates have no weight at any agent, as when the centre
-// diverged.
+// Guarded methods whose collaborative iterates have no weight at any agent, and those whose centre
+// diverged in a replicate that the table counts.
 std::string alone_words(const SettingResult& s) {
   std::string text;
   for (const MethodResult& m : s.methods) {
     const auto c = std::find(m.columns.begin(), m.columns.end(), "guard_share") - m.columns.begin();
     const auto column = static_cast<std::size_t>(c);
     if (column == m.columns.size() || !std::isfinite(m.mse.mean)) continue;
-    if (std::all_of(m.agents.begin(), m.agents.end(),
-                    [&](const AgentResult& a) { return a.columns[column] == 0; }))
+    const bool alone = std::all_of(m.agents.begin(), m.agents.end(),
+                                   [&](const AgentResult& a) { return a.columns[column] == 0; });
+    const bool x = std::isinf(m.central_x), theta = std::isinf(m.central_theta);
+    if (x || theta)
+      text += fmt::format(
+          "  {}: the centre's {} diverged; the guard dropped it and all agents learnt alone{}\n",
+          m.name,
+          x && theta ? "x^c and theta^c"
+          : x        ? "x^c"
+                     : "theta^c",
+          alone ? "" : " where it did");
+    else if (alone)
       text += fmt::format(
           "  {}: the guard gave the collaborative iterates no weight; all agents learnt alone\n",
           m.name);
@@ -133,9 +143,9 @@ void unscored_table(const SettingResult& s, std::string& out) {
   for (const MethodResult& m : s.methods) name = std::max(name, m.name.size());
   const auto title_of = [&](std::size_t r) { return s.unknown_names[r].substr(0, kWidest); };
   const auto width = [&](std::size_t r) { return std::max<std::size_t>(9, title_of(r).size()); };
-  out += fmt::format("{}{}({} replicate{}, {} steps, {} agents)\n", setting_title(s),
-                     s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps,
-                     n);
+  out +=
+      fmt::format("{}{}({} replicate{}, {} steps, {} agents)\n", setting_title(s),
+                  s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s", s.steps, n);
   out += fmt::format("    {:<{}}", "method", name);
   for (std::size_t r = 0; r < std::min(d, kShown); ++r)
     out += fmt::format("  {:>{}}", title_of(r), width(r));
@@ -207,9 +217,9 @@ std::string method_row(const MethodResult& m, bool best, const Room& room, const
 void long_table(const StudyResult& result, const Style& style, std::string& out) {
   const Room room = room_of(result, style);
   for (const SettingResult& s : result.settings) {
-    out += fmt::format("{}{}({} replicate{}, {} steps)\n", setting_title(s),
-                       s.at.empty() ? "" : "  ", s.replicates, s.replicates == 1 ? "" : "s",
-                       s.steps);
+    out +=
+        fmt::format("{}{}({} replicate{}, {} steps)\n", setting_title(s), s.at.empty() ? "" : "  ",
+                    s.replicates, s.replicates == 1 ? "" : "s", s.steps);
     out += fmt::format("    {:<{}}  {:>10}", "method", room.name, "error");
     std::string more = room.intervals ? fmt::format("  {:<24}", "90 % interval") : "";
     if (room.alone) more += room.ratio_intervals ? "  vs independent" : "  / indep.";

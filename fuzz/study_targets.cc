@@ -57,8 +57,8 @@ void read_checkpoint(std::string_view bytes) {
       "[problem]\nkind = 'gaussian'\nagents = 3\ndim = 2\n[run]\nsteps = 6\nreplicates = 2\n"
       "[[method]]\nkind = 'affpcl'\nguard = 'full'\n[[method]]\nkind = 'scaffold'\nperiod = 2\n",
       "checkpoint", {});
-  const std::string path = scratch_file("saved/checkpoint-1.affpcl",
-                                        std::string(bytes) + checksum(bytes));
+  const std::string path =
+      scratch_file("saved/checkpoint-1.affpcl", std::string(bytes) + checksum(bytes));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   StudyOptions options;
   options.threads = 1;

@@ -1,5 +1,5 @@
-// Readers of files that come from others, each as a function of bytes. A reader accepts the bytes or
-// refuses them by BadInput or Failure; anything else that leaves it is a fault.
+// Readers of files that come from others, each as a function of bytes. A reader accepts the bytes
+// or refuses them by BadInput or Failure; anything else that leaves it is a fault.
 #pragma once
 
 #include <span>

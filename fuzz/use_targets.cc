@@ -1,5 +1,5 @@
-// What is done with files once they are read: result folders, jobs of a federation, predictions, fits,
-// and problems on rows and on finite systems, each as small as it can be.
+// What is done with files once they are read: result folders, jobs of a federation, predictions,
+// fits, and problems on rows and on finite systems, each as small as it can be.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +27,8 @@ const std::string& table() {
     for (int r = 0; r < 36; ++r)
       text += std::string(1, "abc"[r % 3]) + "," + std::to_string(r % 7 - 3) + "," +
               std::string(1, r % 5 != 0 ? "uvw"[r % 3] : 'u') + "," +
-              std::to_string(r * 37 % 11 / 4 + r % 7) + "," + std::to_string(r * 37 % 11 % 5) + "\n";
+              std::to_string(r * 37 % 11 / 4 + r % 7) + "," + std::to_string(r * 37 % 11 % 5) +
+              "\n";
     return scratch_file("table.csv", text);
   }();
   return path;
@@ -134,13 +135,15 @@ void run_rows(std::string_view bytes) {
 
 void run_system(std::string_view bytes) {
   const std::string file = scratch_file("system.json", bytes);
-  for (const char* method : {"'independent'", "'affpcl'", "'affpcl'\nratio = 'counts'\nobjective = 'tabular'"})
+  for (const char* method :
+       {"'independent'", "'affpcl'", "'affpcl'\nratio = 'counts'\nobjective = 'tabular'"})
     run("[problem]\nkind = 'tabular'\nfile = '" + file +
         "'\n[run]\nsteps = 4\nreplicates = 1\n[[method]]\nkind = " + method + "\n");
 }
 
 void run_schedule(std::string_view bytes) {
-  run("[problem]\nkind = 'gaussian'\nagents = 3\ndim = 1\n[run]\nsteps = 4\nreplicates = 1\nschedule = '" +
+  run("[problem]\nkind = 'gaussian'\nagents = 3\ndim = 1\n[run]\nsteps = 4\nreplicates = "
+      "1\nschedule = '" +
       scratch_file("schedule.csv", bytes) + "'\n[[method]]\nkind = 'affpcl'\n");
 }
 
@@ -148,9 +151,9 @@ void run_schedule(std::string_view bytes) {
 
 std::span<const Target> use_targets() {
   static constexpr Target kAll[] = {
-      {"folder", read_folder},       {"job", read_job_file}, {"predict", predict_by_model},
-      {"centre", join_centre},       {"fit", fit_rows},      {"log", fit_log},
-      {"rows", run_rows},            {"schedule", run_schedule}, {"system", run_system},
+      {"folder", read_folder}, {"job", read_job_file},     {"predict", predict_by_model},
+      {"centre", join_centre}, {"fit", fit_rows},          {"log", fit_log},
+      {"rows", run_rows},      {"schedule", run_schedule}, {"system", run_system},
   };
   return kAll;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -144,7 +145,10 @@ void SiteProcesses::read_sent() {
     }
     int what = 0, masked = 0;
     std::size_t numbers = 0, bytes = 0;
-    std::istringstream(rest) >> what >> masked >> numbers >> bytes;
+    std::istringstream fields(rest);  // of a line that was cut off nothing has left
+    if (!(fields >> what >> masked >> numbers >> bytes) || what < 0 ||
+        what >= static_cast<int>(EnumNames<Collective>::all.size()))
+      continue;
     purpose_ = purpose, secure_ = masked != 0;
     add_entry(static_cast<Collective>(what), numbers, bytes);
   }
@@ -160,7 +164,8 @@ void SiteProcesses::write_sent(const std::string& line) const {
   if (options_.sent.empty()) return;
   std::ofstream out(options_.sent, std::ios::app);
   out << line << '\n';
-  if (!out.flush()) throw Failure(fmt::format("{}: what was sent cannot be written down", options_.sent));
+  if (!out.flush())
+    throw Failure(fmt::format("{}: what was sent cannot be written: {}", options_.sent, std::strerror(errno)));
 }
 
 // Sums of other rows would be mixed with those of the rows that are here now.

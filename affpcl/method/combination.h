@@ -57,37 +57,11 @@ class Combination {
   };
 
   In solution(Agents agents) const { return agents[z_]; }
-  Out share(Agents agents) const {  // w, one row
-    const Out all = agents[numbers_];
-    return {all.row(kShare), 1, all.lanes};
-  }
+  Out share(Agents agents) const;  // w, one row
 
  private:
-  enum Row {
-    kCount,
-    kEE,  // means of |e|^2, <e, h> and |h|^2, and of products of the last two
-    kEH,
-    kHH,
-    kEH2,
-    kEHHH,
-    kHH2,
-    kUphill,  // means of <delta, g(y)> and of its square
-    kUphill2,
-    kOwnNoise,  // N_y, which bounds |z - y|^2
-    kNoise,     // N, and its mean
-    kNoiseMean,
-    kSquare,  // |delta|^2, and its mean
-    kSquareMean,
-    kLost,
-    kShare,
-    kRows
-  };
-  enum AverageRow { kCross, kNoiseOfAverage, kAverageRows };  // of the mean of delta
-  struct Sums;                                                // of one round, lane by lane
+  struct Sums;  // of one round, lane by lane
   void take_in(const Walk& walk, In x, Sums& sums) const;
-  void weigh(Agents agents, In alpha, const Sums& sums) const;
-  double bias_of_average(Agents agents, int lane, double before, double noise_before,
-                         const Sums& sums) const;
 
   bool on_;
   bool averaged_ = false;           // the average of z is what counts
@@ -96,7 +70,7 @@ class Combination {
   Field e_, h_;                     // agent: g(y) and h of the round before
   Field hbar_;                      // agent: mean of h, where rows are drawn again
   Field average_;                   // agent: mean of delta, where averages are scored
-  Field numbers_, of_average_;      // agent: the rows above
+  Field numbers_, of_average_;      // agent: CombinationRow, AverageRow
 };
 
 }  // namespace affpcl

@@ -8,12 +8,8 @@
 namespace affpcl {
 namespace {
 
-// Step tau weighs tau^2. The share of step t in the mean of the first t, and the sum of the squared
-// shares: what the variance of a mean is of the variance of one.
+// Step tau weighs tau^2: the share of step t in the mean of the first t.
 double newest_share(double t) { return 6 * t / ((t + 1) * (2 * t + 1)); }
-double squared_shares(double t) {
-  return 6 * (3 * t * t + 3 * t - 1) / (5 * t * (t + 1) * (2 * t + 1));
-}
 
 }  // namespace
 
@@ -21,7 +17,7 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   if (!on()) return;
   const Shape shape = setup.problem.shape();
   hbar_ = agent.add("guard_h", shape.d);
-  means_ = agent.add("guard", kRows);
+  means_ = agent.add("guard", GuardRow::kRows);
   const Recorded* recorded = setup.problem.facets().recorded;
   debias_ = mode_ == Mode::kFull && (recorded == nullptr || recorded->rows_drawn_again(0) == 0);
   if (!debias_) return;
@@ -29,21 +25,17 @@ void Guard::declare(const Setup& setup, Layout& agent, Layout& centre, SumLayout
   sum_ = sum.add("guard", 2);
 }
 
-void Guard::evidence(Agents agents, double* variance) const {
-  const Out m = agents[means_];
-  const double *hh = m.row(kHH), *square = m.row(kSquare), *steps = m.row(kSteps);
-  for (int l = 0; l < m.lanes; ++l) {
-    const double q = squared_shares(std::max(steps[l], 2.0));
-    variance[l] = steps[l] < 2 ? 0 : std::max(0.0, hh[l] - square[l]) * q / (1 - q);
-  }
-}
-
+// |hbar|^2 and its part by chance, the variance of hbar.
 void Guard::contribute(const Block& block, Message message) const {
   if (!debias_) return;
-  const Out numbers = block.scratch().rows(2);
-  const double *square = block.agents[means_].row(kSquare), *steps = block.agents[means_].row(kSteps);
-  evidence(block.agents, numbers.row(1));
-  for (int l = 0; l < numbers.lanes; ++l) numbers.row(0)[l] = steps[l] < 2 ? 0 : square[l];
+  const Out numbers = block.scratch().rows(2), m = block.agents[means_];
+  const double *hh = m.row(GuardRow::kHH), *square = m.row(GuardRow::kSquare),
+               *q = m.row(GuardRow::kChance);
+  for (int l = 0; l < numbers.lanes; ++l) {
+    const bool known = q[l] < 1;  // from the second step on
+    numbers.row(0)[l] = known ? square[l] : 0;
+    numbers.row(1)[l] = known ? std::max(0.0, hh[l] - square[l]) * q[l] / (1 - q[l]) : 0;
+  }
   message.add(sum_, numbers);
 }
 
@@ -58,31 +50,12 @@ void Guard::centre(const Round& round, Mean mean, Centre centre) const {
 void Guard::apply(const Block& block, In g, Out h) const {
   if (!on()) return;
   const Agents agents = block.agents;
-  const int lanes = h.lanes;
-  const Out hbar = agents[hbar_], m = agents[means_];
-  double *gh = m.row(kGH), *hh = m.row(kHH), *c = m.row(kWeight), *s = m.row(kDebias),
-         *t = m.row(kSteps);
-  std::fill_n(s, lanes, 0.0);
-  if (debias_) {
-    double variance[kLanes];
-    evidence(agents, variance);
-    const double B2 = block.centre[pool_].p[0];
-    if (B2 > 0)
-      for (int l = 0; l < lanes; ++l) s[l] = B2 / (B2 + variance[l] / 5);
-  }
-  for (int l = 0; l < lanes; ++l)  // as if one step more had said c = 1
-    c[l] = hh[l] > 0 ? std::clamp((hh[l] - t[l] * gh[l]) / ((t[l] + 1) * hh[l]), 0.0, 1.0) : 1;
-
-  GuardSums now;
+  const Out m = agents[means_];
+  const double* t = m.row(GuardRow::kSteps);
   alignas(64) double share[kLanes];
-  for (int l = 0; l < lanes; ++l) share[l] = newest_share(t[l] + 1);
-  guard_rows(g, h, hbar, c, s, share, now);
-  for (int l = 0; l < lanes; ++l) {
-    gh[l] += share[l] * (now.gh[l] - gh[l]);
-    hh[l] += share[l] * (now.hh[l] - hh[l]);
-    t[l] += 1;
-  }
-  std::copy_n(now.square, lanes, m.row(kSquare));
+  for (int l = 0; l < h.lanes; ++l)  // agents of a block mostly have the same t
+    share[l] = l > 0 && t[l] == t[l - 1] ? share[l - 1] : newest_share(t[l] + 1);
+  guard_rows(g, h, agents[hbar_], debias_ ? block.centre[pool_].p[0] : 0, share, m);
 }
 
 std::vector<Tally> Guard::tallies() const {
@@ -91,8 +64,8 @@ std::vector<Tally> Guard::tallies() const {
 
 void Guard::report(Agents agents, Out rows) const {
   if (!on()) return;
-  std::copy_n(agents[means_].row(kWeight), kLanes, rows.row(0));
-  std::copy_n(agents[means_].row(kDebias), kLanes, rows.row(1));
+  std::copy_n(agents[means_].row(GuardRow::kWeight), kLanes, rows.row(0));
+  std::copy_n(agents[means_].row(GuardRow::kDebias), kLanes, rows.row(1));
   std::fill_n(rows.row(2), kLanes, 1.0);
 }
 

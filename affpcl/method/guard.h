@@ -12,8 +12,7 @@
 //
 // All means are over past steps, step tau weighted by tau^2, so that they follow a transient and
 // still settle. c uses nothing of the present step, so with a right ratio a step of mode `weight`
-// is unbiased, as AffPCL's is. docs/explain/guard.md derives this, docs/decisions/010 has the
-// study.
+// is unbiased, as AffPCL's is. docs/explain/guard.md derives this, docs/decisions/010 has the study.
 #pragma once
 
 #include <span>
@@ -41,17 +40,12 @@ class Guard {
   static void conclude(std::span<const double> tallies, std::span<double> columns);
 
  private:
-  // kSquare: |hbar|^2; kSteps: that the agent has taken.
-  enum Row { kGH, kHH, kSquare, kWeight, kDebias, kSteps, kRows };
   bool on() const { return mode_ != Mode::kNone; }
-  // The variance of hbar, lane by lane.
-  void evidence(Agents agents, double* variance) const;
-
   Mode mode_;
   // Mode full. Not on rows that are drawn again: there the mean of h is not 0 by chance.
   bool debias_ = false;
   Field hbar_;   // agent: the mean of h
-  Field means_;  // agent: the means of <g, h> and <h, h>, |hbar|^2; c and s as they were last
+  Field means_;  // agent: GuardRow; c and s as they were last
   Field pool_;   // centre: B^2
   Field sum_;    // sum: |hbar|^2, v
 };

@@ -56,6 +56,9 @@ GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const Gl
 // Coefficients [p] of an agent held at this place, with covariances that include the uncertainty of
 // x_c and, for a scalar or diagonal D, of D.
 Posterior glmm_posterior(const GlmmLearnt& learnt, std::size_t held);
+// What its variance along a vector [p] lacks where few agents determine D: variances are not below 0,
+// so on average they are above the most likely ones (normal distributions cut off at 0).
+double glmm_wider(const GlmmLearnt& learnt, std::size_t held, std::span<const double> along);
 // Of an agent without rows.
 Posterior glmm_unseen(const GlmmLearnt& learnt);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "affpcl/base/error.h"
+#include "affpcl/mixed/divergence.h"
 #include "affpcl/mixed/joined.h"
 #include "affpcl/mixed/penalised.h"
 #include "affpcl/table/agent_sum.h"
@@ -48,16 +49,36 @@ class GlmmScorer final : public RowScorer {
     for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
   }
 
-  // On the line between the two, where losses are convex: the distance of the two models is not
-  // part of the variance, as it is in a combination.
-  RowLoss halfway(std::size_t, std::size_t row, const double* predictions,
-                  const ByKind<double>& weights) const override {
-    Channels at = combined(predictions, weights);
-    for (std::size_t c = 0; c < channels(); ++c) {
-      at.eta[c] = (at.eta[c] + predictions[width() + c]) / 2;
-      at.variances[c] = (at.variances[c] + predictions[width() + channels() + c]) / 2;
+  ModelGap apart(std::size_t, std::size_t, const double* predictions,
+                 const ByKind<double>& weights, const RowLoss&, const RowLoss&) const override {
+    const Divergence d = divergence(likelihood_, psi_, mean(predictions, weights),
+                                    mean(predictions, vertex(Kind::kIndependent)));
+    return {unit() * d.gap, unit() * d.norm};
+  }
+
+  // Of new rows with these predictions, `count` of them, and of the columns Z [d][count].
+  void compare(const double* predictions, const Matrix& Z, const ByKind<double>& weights,
+               ModelGap& gap, Vector& error) const {
+    const std::size_t m = likelihood_.predictors(), d = Z.rows(), n = Z.cols();
+    gap = {};
+    error.assign(m * d, 0.0);
+    for (std::size_t r = 0; r < n; ++r) {
+      const double* const row = predictions + r * 3 * width();
+      const Channels chosen = combined(row, weights);
+      const Vector from = expected_mean(likelihood_, psi_, chosen.eta, chosen.variances);
+      const Divergence apart =
+          divergence(likelihood_, psi_, from, mean(row, vertex(Kind::kIndependent)));
+      gap.gap += unit() * apart.gap / static_cast<double>(n);
+      gap.norm += unit() * apart.norm / static_cast<double>(n);
+      for (std::size_t a = 0; a < m; ++a) {
+        const Vector up = moved(chosen, a, kNudge), down = moved(chosen, a, -kNudge);
+        double pull = 0;
+        for (std::size_t k = 0; k < up.size(); ++k)
+          pull -= apart.slope[k] * (up[k] - down[k]) / (4 * kNudge);
+        for (std::size_t j = 0; j < d; ++j)
+          error[a * d + j] += unit() * pull * Z(j, r) / static_cast<double>(n);
+      }
     }
-    return loss(row, expected_mean(likelihood_, psi_, at.eta, at.variances));
   }
 
   std::vector<double> probabilities(const double* predictions,
@@ -82,7 +103,13 @@ class GlmmScorer final : public RowScorer {
   }
 
  private:
+  static constexpr double kNudge = 1e-3;  // of a linear predictor, for slopes
+
   std::size_t channels() const { return likelihood_.basis().rows(); }
+  // Losses of numbers are in squares of their unit.
+  double unit() const {
+    return frame_.encoding.numeric() ? frame_.y_sd[0] * frame_.y_sd[0] : 1;
+  }
   double combination(const double* predictions, const ByKind<double>& w, std::size_t a) const {
     return w[0] * predictions[a] + w[1] * predictions[width() + a] +
            w[2] * predictions[2 * width() + a];
@@ -102,6 +129,12 @@ class GlmmScorer final : public RowScorer {
     }
     return of;
   }
+  // The mean where predictor `a` is larger by so much.
+  Vector moved(const Channels& from, std::size_t a, double by) const {
+    Vector eta = from.eta;
+    for (std::size_t c = 0; c < eta.size(); ++c) eta[c] += by * likelihood_.basis()(c, a);
+    return expected_mean(likelihood_, psi_, eta, from.variances);
+  }
   Vector mean(const double* predictions, const ByKind<double>& w) const {
     const Channels of = combined(predictions, w);
     return expected_mean(likelihood_, psi_, of.eta, of.variances);
@@ -109,10 +142,7 @@ class GlmmScorer final : public RowScorer {
 
   RowLoss loss(std::size_t row, const Vector& mean) const {
     const double y = frame_.Y[row], trials = frame_.trials.empty() ? 1 : frame_.trials[row];
-    const double unit = frame_.y_sd[0];
-    RowLoss l{likelihood_.loss(psi_, y, trials, mean.data()) *
-                  (frame_.encoding.numeric() ? unit * unit : 1),
-              0};
+    RowLoss l{unit() * likelihood_.loss(psi_, y, trials, mean.data()), 0};
     if (has_classes(frame_.encoding.family) && frame_.trials.empty()) {
       const auto top = std::max_element(mean.begin(), mean.end()) - mean.begin();
       l.right = static_cast<double>(top) == y;
@@ -141,13 +171,28 @@ class GlmmAgent final : public AgentFit {
   }
 
   void predict(std::size_t from, std::size_t to, double* out) const override {
-    const std::size_t p = own_.x.size();
     Matrix Z(frame_.d, to - from);
     for (std::size_t j = 0; j < frame_.d; ++j)
       std::copy_n(frame_.X.data() + j * frame_.rows + from, to - from, Z.row(j).begin());
-    predict(Z, from, own_.x, {own_.cov.data(), p, p}, 0, out);
-    predict(Z, from, independent_.x, independent_.inverse, 1, out);
-    predict(Z, from, all_.pooled.x, all_.pooled.inverse, 2, out);
+    predict(Z, from, to, out);
+  }
+
+  void compare(const ByKind<double>& weights, const Matrix& Z, std::size_t from, std::size_t to,
+               RowTally& tally) const override {
+    const GlmmScorer scorer(frame_, all_.likelihood, all_.psi());
+    std::vector<double> predictions(Z.cols() * 3 * scorer.width());
+    predict(Z, from, to, predictions.data());
+    Vector along;
+    scorer.compare(predictions.data(), Z, weights, tally.new_rows, along);
+    if (!(tally.new_rows.norm > 0)) return;
+    double off = 0;  // of the combination from the personalised model
+    for (std::size_t j = 0; j < along.size(); ++j)
+      off += along[j] * ((1 - weights[0]) * own_.x[j] - weights[1] * independent_.x[j] -
+                         weights[2] * all_.pooled.x[j]);
+    const std::size_t p = own_.x.size();
+    const Vector spread = multiply(MatrixView(own_.cov.data(), p, p), along);
+    const double wider = glmm_wider(all_.learnt, held_, along);
+    tally.unsure = (off * off + dot(along, spread) + wider) / tally.new_rows.norm;
   }
 
   void describe(const ByKind<double>& weights, AgentModel& agent) const override {
@@ -200,9 +245,15 @@ class GlmmAgent final : public AgentFit {
   }
 
  private:
-  // Of the rows Z [d][count] by one of the three models.
-  void predict(const Matrix& Z, std::size_t from, const Vector& x, MatrixView cov, std::size_t kind,
-               double* out) const {
+  // Of the rows Z [d][count] by the three models, with the offsets of the rows [from, to) in turn.
+  void predict(const Matrix& Z, std::size_t from, std::size_t to, double* out) const {
+    const std::size_t p = own_.x.size();
+    predict(Z, from, to, own_.x, {own_.cov.data(), p, p}, 0, out);
+    predict(Z, from, to, independent_.x, independent_.inverse, 1, out);
+    predict(Z, from, to, all_.pooled.x, all_.pooled.inverse, 2, out);
+  }
+  void predict(const Matrix& Z, std::size_t from, std::size_t to, const Vector& x, MatrixView cov,
+               std::size_t kind, double* out) const {
     const Matrix& basis = all_.likelihood.basis();
     const std::size_t d = frame_.d, n = basis.rows(), count = Z.cols();
     Vector eta(basis.cols());
@@ -213,11 +264,11 @@ class GlmmAgent final : public AgentFit {
       column_dots(CZ, Z, variances);
       const Vector means = multiply(transposed(Z), model.x);
       for (std::size_t r = 0; r < count; ++r) {
-        double* const to = out + (r * 3 + kind) * 2 * n;
+        double* const put = out + (r * 3 + kind) * 2 * n;
         for (std::size_t a = 0; a < eta.size() && !frame_.offset.empty(); ++a)
-          eta[a] = frame_.offset[a * frame_.rows + from + r];
-        to[c] = means[r] + dot(basis.row(c), eta);
-        to[n + c] = variances[r];
+          eta[a] = frame_.offset[a * frame_.rows + from + r % (to - from)];
+        put[c] = means[r] + dot(basis.row(c), eta);
+        put[n + c] = variances[r];
       }
     }
   }
@@ -240,6 +291,7 @@ class GlmmFit final : public FoldFit {
   std::unique_ptr<RowScorer> scorer() const override {
     return std::make_unique<GlmmScorer>(frame_, all_.likelihood, all_.psi());
   }
+  bool samples() const override { return true; }
 
   void describe(Model& model, Team& team) const override {
     if (centre_ != nullptr) return take_centre(*centre_, model);

@@ -77,6 +77,26 @@ TEST(Glmm, NoVarianceIsReachedAndReported) {
   EXPECT_GT(learnt.best.D(0, 0), 0.2);
 }
 
+// A normal distribution cut off at 0 is larger on average than where it is largest.
+TEST(Glmm, AVarianceIsNotBelowZero) {
+  GlmmWorld world{.agents = 60, .rows = 20, .sd = {0.8, 0.0}, .seed = 2};
+  world.make();
+  const GlmmLearnt learnt = learn(world, {.scalar = false, .full = false});
+  GlmmLearnt loose = learnt;  // an agent without rows: nothing is shrunk
+  std::fill(loose.curvatures.begin(), loose.curvatures.end(), 0.0);
+  for (std::size_t j = 0; j < 2; ++j) {
+    const double at = learnt.best.D(j, j), sd = std::sqrt(learnt.best.spread_cov(j, j));
+    double mass = 0, sum = 0;
+    for (double v = 5e-5; v < at + 10 * sd; v += 1e-4) {
+      const double p = std::exp(-(v - at) * (v - at) / (2 * sd * sd));
+      mass += p, sum += p * v;
+    }
+    Vector along(2);
+    along[j] = 1;
+    EXPECT_NEAR(glmm_wider(loose, 0, along), sum / mass - at, 1e-4) << j;
+  }
+}
+
 TEST(Glmm, NoClassIsSpecial) {
   GlmmWorld world{.family = Family::kMultinomial, .agents = 40, .rows = 15};
   world.make();

@@ -18,6 +18,7 @@
 #include "affpcl/mixed/unseen.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/class_divergence.h"
 #include "affpcl/table/columns-inl.h"
 
 namespace affpcl {
@@ -110,6 +111,16 @@ class MixedScorer final : public RowScorer {
       sum += combination(predictions, weights, c) *
              (width() == 1 ? 1 : frame_.theta[agent * width() + c]);
     return sum;
+  }
+
+  ModelGap apart(std::size_t agent, std::size_t row, const double* predictions,
+                 const ByKind<double>& weights, const RowLoss& chosen,
+                 const RowLoss& independent) const override {
+    if (frame_.encoding.classes.empty())
+      return RowScorer::apart(agent, row, predictions, weights, chosen, independent);
+    const Divergence d = class_divergence(probabilities(predictions, weights),
+                                          probabilities(predictions, vertex(Kind::kIndependent)));
+    return {d.gap, d.norm};
   }
 
   double distance(std::size_t agent, const double* predictions,

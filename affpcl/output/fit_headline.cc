@@ -29,7 +29,7 @@ std::size_t test_rows(const FitResult& r) {
 }  // namespace
 
 std::string scored_rows(const FitResult& r) {
-  const std::string rows = scored_rows(r.model.solver);
+  std::string rows = scored_rows(r.model.solver);
   const HeldOut& h = r.held_out;
   if (!h.files.empty()) return fmt::format("{} ({} test rows)", rows, test_rows(r));
   if (h.how == Holdout::kNamed) return fmt::format("{} ({} folds by '{}')", rows, h.folds, h.column);

@@ -1,5 +1,7 @@
 #include "affpcl/problem/rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,6 +19,27 @@ Rows::Rows(Data data, Order order, Form form, double ridge, Place place)
   std::sort(lengths_.begin(), lengths_.end());
   longest_ = lengths_.back();
   average_weights();
+  if (order == Order::kOnce && sum_) count_agents_of_sites(place.samples, place.sites);
+}
+
+void Rows::count_agents_of_sites(std::int64_t samples, std::int64_t fewest_sites) {
+  const auto count = static_cast<std::size_t>(samples);
+  std::vector<Fixed> sums(2 * count);  // agents that have a sample of that number, and sites that have such
+  for (std::size_t t = 0; t < count; ++t) {
+    const auto gone = std::upper_bound(lengths_.begin(), lengths_.end(), static_cast<std::int64_t>(t)) - lengths_.begin();
+    const std::int64_t here = std::ssize(lengths_) - gone;
+    sums[t] = to_fixed(static_cast<double>(here));
+    sums[count + t] = to_fixed(here > 0 ? 1 : 0);
+  }
+  sum_(sums);
+  for (std::size_t t = 0; t < count; ++t) {
+    present_.push_back(static_cast<std::int64_t>(to_double(sums[t])));
+    if (const double sites = to_double(sums[count + t]); sites > 0 && sites < static_cast<double>(fewest_sites))
+      throw BadInput(fmt::format(
+          "problem.order = \"once\": agents of {:.0f} sites alone have more than {} rows, and a sum over them would be "
+          "theirs; run.steps must be at most {}",
+          sites, t, t));
+  }
 }
 
 // In fixed point, so that sites of a federation find the same mean as one process.
@@ -55,13 +78,17 @@ const double* Rows::phi(std::int64_t agent, std::int64_t row) const {
 double Rows::y(std::int64_t agent, std::int64_t row) const { return data_.y[at(agent, row)]; }
 
 std::int64_t Rows::most_samples() const {
-  return order_ == Order::kOnce ? longest_ : INT64_MAX;
+  if (order_ == Order::kRandom) return INT64_MAX;
+  if (present_.empty()) return longest_;
+  const auto end = std::find(present_.begin(), present_.end(), 0);
+  return end == present_.end() ? INT64_MAX : end - present_.begin();
 }
 bool Rows::present(std::int64_t agent, std::int64_t sample) const {
   return order_ == Order::kRandom || sample < rows(agent);
 }
 std::int64_t Rows::count_present(std::int64_t sample) const {
   if (order_ == Order::kRandom) return agents_;
+  if (!present_.empty()) return present_[static_cast<std::size_t>(sample)];
   return lengths_.end() - std::upper_bound(lengths_.begin(), lengths_.end(), sample);
 }
 

@@ -45,6 +45,8 @@ class Rows final : public Transitions,
   // Where the agents of the data stand among those of all sites of a federation.
   struct Place {
     std::int64_t first = 0, agents = -1;  // the first one's number, of so many; -1: there are no others
+    std::int64_t samples = 0;  // of an agent that the run asks for
+    std::int64_t sites = 1;    // whose agents a sum has at least, or none
     std::function<void(std::span<Fixed>)> sum = {};  // over all sites
   };
   // `ridge` is added to every A(s): with fewer rows than features a solution needs it.
@@ -98,6 +100,7 @@ class Rows final : public Transitions,
   ObjectiveForm form() const;
   std::size_t at(std::int64_t agent, std::int64_t row) const;
   void average_weights();
+  void count_agents_of_sites(std::int64_t samples, std::int64_t fewest_sites);
   void write(std::size_t row, Out s, int lane) const;
 
   Data data_;
@@ -105,6 +108,8 @@ class Rows final : public Transitions,
   Form form_;
   std::int64_t longest_ = 0;
   std::vector<std::int64_t> lengths_;  // sorted
+  // Agents of all sites that have a sample, by its number; empty where all data are here.
+  std::vector<std::int64_t> present_;
   std::vector<double> theta_mean_;
   double ridge_ = 0;
   std::int64_t agents_ = 0;  // of all sites

@@ -87,6 +87,7 @@ TEST(FixedSum, SendsTheSumOfARoundOnce) {
       std::vector<RunMethod> one = methods({"affpcl"});
       one[0].sum = Sums::kFixed;
       Loop run(problem, std::move(one), options(12), *team);
+      counting.gathered = 0;  // the scale of the truth
       run.advance(12);
       const auto width = static_cast<std::size_t>(run.finish()[0].sent) + 1 + 2;
       // Rounds look ahead, so a round is one sum; the last one's errors are a sum of their own.

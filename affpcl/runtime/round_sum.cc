@@ -8,7 +8,7 @@ namespace affpcl {
 
 void RoundSum::Part::add_message(std::span<const double> one) const {
   if (fixed()) {
-    if (const std::size_t lost = add_fixed(one, sum_); lost > 0)
+    if (const std::size_t lost = affpcl::add_fixed(one, sum_); lost > 0)
       sum_[message_ + errors_] += to_fixed(static_cast<double>(lost));
   } else {
     for (std::size_t k = 0; k < one.size(); ++k) leaf_[k] += one[k];
@@ -18,7 +18,7 @@ void RoundSum::Part::add_message(std::span<const double> one) const {
 void RoundSum::Part::add_error(std::size_t number, double error) const {
   if (!fixed())
     errors()[number] += error;
-  else if (add_fixed({&error, 1}, sum_ + message_ + number) > 0)
+  else if (affpcl::add_fixed({&error, 1}, sum_ + message_ + number) > 0)
     sum_[message_ + errors_ + 1] += to_fixed(1);
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "affpcl/base/error.h"
@@ -22,6 +23,16 @@ double distance2(In a, const std::vector<double>& b) {
   double sum = 0;
   for (std::size_t r = 0; r < b.size(); ++r) sum += (a.p[r] - b[r]) * (a.p[r] - b[r]);
   return sum;
+}
+
+// Of a central part: NaN where there is none, infinite where it diverged as a method does.
+double central_error(In part, const std::vector<double>& truth, double diverged_above,
+                     double scale) {
+  if (part.p == nullptr || truth.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double square = distance2(part, truth),
+               own = std::inner_product(truth.begin(), truth.end(), truth.begin(), 0.0);
+  return square <= diverged_above * std::max(scale, own) ? square
+                                                         : std::numeric_limits<double>::infinity();
 }
 
 // Lanes outside `present` get back what they had.
@@ -403,12 +414,11 @@ void Run::record(Member& m, std::int64_t at, const double* errors) {
   if (at > options_.steps - options_.tail) {
     const In xc = m.plan.method->central_x(centre_of(m)),
              thetac = m.plan.method->central_theta(centre_of(m));
-    const double none = std::numeric_limits<double>::quiet_NaN();
+    const double above = options_.diverged_above;
     m.progress[kTailCount] += 1;
     m.progress[kTailSum] += mse;
-    m.progress[kTailX] += xc.p != nullptr ? distance2(xc, truth.xc) : none;
-    m.progress[kTailTheta] +=
-        thetac.p != nullptr && !truth.thetac.empty() ? distance2(thetac, truth.thetac) : none;
+    m.progress[kTailX] += central_error(xc, truth.xc, above, scale_);
+    m.progress[kTailTheta] += central_error(thetac, truth.thetac, above, scale_);
   }
   // Rounds that end at (or first after) a multiple of every_ are kept, and the last.
   const std::int64_t last =

@@ -43,7 +43,8 @@ Paired Recent::all() const {
 }
 
 void StreamScore::add(const ByKind<RowLoss>& row, const RowLoss& middle, double y) {
-  tally.add({row[static_cast<std::size_t>(kind)], middle, row}, y);
+  const RowLoss& chosen = row[static_cast<std::size_t>(kind)];
+  tally.add({chosen, parabola(chosen, row[1], middle), row}, y);
   for (std::size_t m = 0; m < row.size(); ++m) losses[m].add(row[m].loss);
   than_independent.add(row[0].loss - row[1].loss);
   than_pooled.add(row[0].loss - row[2].loss);

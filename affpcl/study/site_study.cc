@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/join.h"
 #include "affpcl/problem/rows.h"
+#include "affpcl/random/choose.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/side_by_side.h"
 #include "affpcl/study/replica.h"
@@ -26,8 +30,6 @@ void refuse(const Spec& spec) {
     throw BadInput(fmt::format("problem.kind = \"{}\" is not available in a federation; allowed: rows", spec.problem_kind));
   if (spec.problem.integer("agents") > 0)
     throw BadInput("problem.agents is not available in a federation: every site has all agents of its file");
-  if (spec.problem.text("order") == "once")
-    throw BadInput("problem.order = \"once\" is not available in a federation: who is absent depends on all agents' rows");
   if (!spec.schedule.empty())
     throw BadInput("run.schedule is not available in a federation; run.participation is");
 }
@@ -58,6 +60,39 @@ std::vector<std::int64_t> count_agents(const Rows::Found& found, Processes& site
   counts[static_cast<std::size_t>(site.rank())] = static_cast<double>(found.agents);
   sum(site, counts);
   return {counts.begin(), counts.end()};
+}
+
+// A sum over fewer sites would be theirs: with three, no site can subtract its own part and is left with that of
+// one other.
+std::int64_t fewest_sites(const Processes& site) { return std::min(3, site.count()); }
+
+// BadInput where the agents that are drawn for a round are those of too few sites.
+void refuse_thin_rounds(const Spec& spec, const std::vector<std::int64_t>& agents, const Processes& site) {
+  if (spec.run.participation == 1) return;
+  const std::int64_t n = std::accumulate(agents.begin(), agents.end(), std::int64_t{0}),
+                     count = std::max<std::int64_t>(1, std::llround(spec.run.participation * static_cast<double>(n)));  // as Run::take_part
+  std::vector<LaneSet> present(static_cast<std::size_t>(blocks_of(n)));
+  std::set<int> periods;
+  for (const MethodSpec& m : spec.methods) periods.insert(m.period);
+  for (const int period : periods)
+    for (std::int64_t replicate = 0; replicate < spec.replicates; ++replicate)
+      for (std::int64_t round = 0; round * period < spec.run.steps; ++round) {
+        const Key key{spec.run.seed, static_cast<std::uint32_t>(spec.first + replicate), static_cast<std::uint32_t>(round)};
+        choose(key, Purpose::kPresence, n, count, present);
+        std::int64_t sites = 0, next = 0;
+        for (const std::int64_t here : agents) {
+          const auto takes_part = [&](std::int64_t i) {
+            return has_lane(present[static_cast<std::size_t>(i / kLanes)], static_cast<int>(i % kLanes));
+          };
+          bool any = false;
+          for (std::int64_t i = next; i < next + here && !any; ++i) any = takes_part(i);
+          sites += any, next += here;
+        }
+        if (sites < fewest_sites(site))
+          throw BadInput(fmt::format("run.participation = {}: agents of {} site{} alone take part in round {} of replicate {}, "
+                                     "and a sum over them would be theirs; a larger share, or another seed, takes in more",
+                                     spec.run.participation, sites, sites == 1 ? "" : "s", round + 1, spec.first + replicate));
+      }
 }
 
 std::vector<double> numbers(In in) {
@@ -101,6 +136,7 @@ class SiteRunner {
     const Rows::Found found = Rows::find(spec.problem);
     agree(found, site_);
     all.agents = count_agents(found, site_);
+    refuse_thin_rounds(spec, all.agents, site_);
     place_ = {};
     for (int r = 0; r < site_.count(); ++r) {
       if (r == site_.rank()) place_.first = std::max<std::int64_t>(place_.agents, 0);
@@ -119,8 +155,11 @@ class SiteRunner {
 
   One run(const Spec& spec, const Rows::Found& found, std::size_t replicate, Team& team, SettingShape& shape) {
     Rows::Place place = place_;
+    place.sites = fewest_sites(site_);
+    for (const MethodSpec& m : spec.methods)
+      place.samples = std::max(place.samples, spec.run.steps * m.batch);
     place.sum = [&](std::span<Fixed> sums) {
-      team.processes().set_purpose("true solutions and steps of the centre");
+      team.processes().set_purpose("true solutions, weights, steps of the centre, numbers of rows");
       team.processes().sum(sums);
     };
     const auto number = static_cast<std::uint32_t>(spec.first + static_cast<std::int64_t>(replicate));

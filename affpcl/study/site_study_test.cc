@@ -64,8 +64,8 @@ Study study_of(const Files& files, const std::string& name, const std::string& p
   const bool weighs = problem.find("WEIGHTS") != std::string::npos;
   std::string text = problem;
   if (weighs) text.replace(text.find("WEIGHTS"), 7, files.path(name == "all" ? "weights" : name + "-weights"));
-  return read_study(fmt::format("[problem]\nkind = \"rows\"\nfile = \"{}\"\n{}[run]\nsteps = 9\nstep_size = 0.05\ncurve_agents = []\n{}{}",
-                                files.path(name), text, run, methods),
+  return read_study(fmt::format("[problem]\nkind = \"rows\"\nfile = \"{}\"\n{}[run]\n{}step_size = 0.05\ncurve_agents = []\n{}{}",
+                                files.path(name), text, run.find("steps = ") == std::string::npos ? "steps = 9\n" : "", run, methods),
                     "study");
 }
 
@@ -182,11 +182,22 @@ TEST(SiteStudy, MaskedSumsAreThoseOfAllRows) {
   const std::string weighed = "channels = \"cost,days\"\nweights = \"WEIGHTS\"\nfold = \"fold\"\nridge = 0.05\n",
                     observed = "channels = \"days\"\ntarget = \"cost\"\nfeatures = \"x,z\"\n";
   for (const std::string& problem : {std::string(kChannels), weighed, observed})
-    for (const char* run : {"replicates = 3\n", "replicates = 1\nparticipation = 0.3\nstep_size_ratio = 0.02\n"}) {
+    for (const char* run : {"replicates = 3\n", "replicates = 1\nparticipation = 0.7\nstep_size_ratio = 0.02\n"}) {
       SCOPED_TRACE(problem + run);
       const StudyResult pooled = run_study(study_of(files, "all", problem, run, methods), on(2));
       expect_same(pooled, over_sites(files, problem, run, methods, true));
     }
+}
+
+// Each row once, after which an agent is absent.
+TEST(SiteStudy, AgentsWhoseRowsEndAreAbsentEverywhere) {
+  const Files files;
+  const std::string methods = method("affpcl", 1, "ratio = \"linear\"\n") + method("scaffold", 1) + method("ditto", 1) + method("independent", 1),
+                    once = "channels = \"cost,days\"\ndelta_obj = 0.4\norder = \"once\"\n";
+  const StudyResult pooled = run_study(study_of(files, "all", once, "replicates = 1\n", methods), on(1));
+  expect_same(pooled, over_sites(files, once, "replicates = 1\n", methods, false));
+  EXPECT_EQ(over_sites(files, once, "replicates = 1\nsteps = 20\n", methods, false).error,
+            "20 samples per agent are asked for, but the problem has 9");
 }
 
 // A central step that is too long is bounded by the same number at all sites as in one place.
@@ -212,8 +223,9 @@ TEST(SiteStudy, RefusesInASentence) {
   const auto error = [&](const std::string& problem, const std::string& run, const std::string& methods) {
     return over_sites(files, problem, run, methods, false).error;
   };
-  EXPECT_EQ(error(std::string(kChannels) + "order = \"once\"\n", "replicates = 1\n", one),
-            "problem.order = \"once\" is not available in a federation: who is absent depends on all agents' rows");
+  EXPECT_EQ(error(kChannels, "replicates = 1\nparticipation = 0.009\n", one),
+            "run.participation = 0.009: agents of 2 sites alone take part in round 1 of replicate 0, and a sum over them would "
+            "be theirs; a larger share, or another seed, takes in more");
   EXPECT_EQ(error(std::string(kChannels) + "agents = 2\n", "replicates = 1\n", one),
             "problem.agents is not available in a federation: every site has all agents of its file");
   EXPECT_EQ(error(kChannels, "replicates = 1\nschedule = \"who.csv\"\n", one),

@@ -26,9 +26,7 @@ inline std::string toml_scalar(const toml::node& node) {
 }
 
 inline std::string toml_key(std::string_view key) {
-  const auto bare = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_';
-  };
+  const auto bare = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; };
   if (!key.empty() && std::all_of(key.begin(), key.end(), bare)) return std::string(key);
   return toml_scalar(toml::value<std::string>(std::string(key)));
 }

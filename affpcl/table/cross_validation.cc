@@ -196,8 +196,9 @@ class CrossValidation {
     for (std::size_t r = rows.from; r < rows.to; ++r) {
       scorer.losses(i, r, predicted(scorer, r), models, losses.data());
       for (std::size_t c = 0; c < kCandidates; ++c) {
-        const RowLoss halfway = scorer.halfway(i, r, predicted(scorer, r), models[c]);
-        tally[c].add({losses[c], halfway, {losses[1], losses[2], losses[3]}}, frame_.wanted(i, r));
+        const ModelGap apart =
+            scorer.apart(i, r, predicted(scorer, r), models[c], losses[c], losses[2]);
+        tally[c].add({losses[c], apart, {losses[1], losses[2], losses[3]}}, frame_.wanted(i, r));
         tally[c].distance += scorer.distance(i, predicted(scorer, r), models[c]);
       }
       if (worker == kNoWorker) continue;

@@ -10,6 +10,7 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/field.h"
+#include "affpcl/data/later_header.h"
 #include "affpcl/data/tables.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/runtime/team.h"
@@ -151,8 +152,10 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   encoding.within = o.within, encoding.crossed = o.crossed;
   refuse_levels(o);
   const auto check = [&](const std::string& name) {
-    if (!has(header, name)) throw BadInput(lacks_column(files[0], name, header));
+    if (!has(header, name))
+      throw BadInput(lacks_column(files[0], name, header) + later_header(files[0], name, o.reading));
   };
+  if (!o.agent.empty()) check(o.agent);
   const bool whole = !o.site.empty() && o.agent.empty() && !has(header, "agent");
   if (!whole && (files.size() == 1 || !o.agent.empty() || names_agents(files[0])))
     encoding.agent_column = agent_column(files[0], header, o.agent);

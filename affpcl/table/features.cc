@@ -161,9 +161,55 @@ bool all_different(const Column& c) {
 
 constexpr std::size_t kFewRows = 20;  // where all values of a column may well be different
 
+// Whole numbers on a line over the rows of a process: value `at` in row `place`.
+struct RowLine {
+  double rows = 0, place = 0, at = 0, step = 0;  // step 0: fewer than two values
+  double straight = 1;
+};
+RowLine line_of(const Column& c, std::size_t rows) {
+  RowLine line{static_cast<double>(rows)};
+  bool any = false;
+  for (std::size_t r = 0; r < rows && line.straight > 0; ++r) {
+    const double v = c.numbers[r], place = static_cast<double>(r);
+    if (std::isnan(v)) continue;
+    if (!any) {
+      line.place = place, line.at = v, any = true;
+    } else if (line.step == 0) {
+      line.step = (v - line.at) / (place - line.place);
+    }
+    const bool on = v == line.at + line.step * (place - line.place) && v == std::floor(v);
+    line.straight = on && (line.step != 0 || place == line.place);
+  }
+  if (!any) line.place = -1;
+  return line;
+}
+
+// Whether a column counts the rows, in steps of any size: nothing else that an agent has rises evenly
+// from its rows to the next agent's.
+bool counts_rows(const Column& c, std::size_t rows_here, Processes& processes) {
+  const RowLine mine = line_of(c, rows_here);
+  if (processes.apart()) return sum(processes, mine.straight > 0 && mine.step != 0 ? 0 : 1) == 0;
+  const std::vector<double> all = all_gather(
+      processes, std::vector{mine.rows, mine.place, mine.at, mine.step, mine.straight});
+  double first = 0, at = 0, place = -1, step = 0;
+  for (std::size_t k = 0; k < all.size(); k += 5) {
+    const RowLine line{all[k], all[k + 1], all[k + 2], all[k + 3], all[k + 4]};
+    if (line.straight == 0) return false;
+    if (line.place >= 0) {
+      if (place >= 0 && step == 0) step = (line.at - at) / (first + line.place - place);
+      if (place >= 0 && line.at != at + step * (first + line.place - place)) return false;
+      if (line.step != 0 && step != 0 && line.step != step) return false;
+      if (place < 0) place = first + line.place, at = line.at;
+      if (step == 0) step = line.step;
+    }
+    first += line.rows;
+  }
+  return step != 0;
+}
+
 // Why a column says nothing about new rows; empty: it may.
-std::string no_feature(const Column& c, std::size_t rows, std::size_t most_levels,
-                       Processes& processes) {
+std::string no_feature(const Column& c, std::size_t rows_here, std::size_t rows, bool many_agents,
+                       std::size_t most_levels, Processes& processes) {
   const std::size_t known = rows - static_cast<std::size_t>(c.missing);
   if (is_text(c)) {
     if (is_index_name(c.name) && c.levels.size() == known) return "names of rows";
@@ -172,7 +218,11 @@ std::string no_feature(const Column& c, std::size_t rows, std::size_t most_level
       return "integers beyond 2^53, which are ids and not quantities";
     return c.levels.size() == known ? "every text is different, as of an id" : "";
   }
-  if (!is_index_name(c.name) && (!is_id_name(c.name) || rows <= kFewRows)) return "";
+  if (!is_index_name(c.name) && rows <= kFewRows) return "";
+  if (!is_index_name(c.name) && !is_id_name(c.name))
+    return many_agents && counts_rows(c, rows_here, processes)
+               ? "rises evenly from row to row, as an id does; `numeric` keeps it"
+               : "";
   if (sum(processes, all_different(c) ? 0 : 1) > 0) return "";
   return is_index_name(c.name) ? "an index of the rows" : "every value is different, as of an id";
 }
@@ -236,6 +286,41 @@ void note_blank(const Tables& tables, const Column& c, Problems& problems) {
   }
 }
 
+constexpr double kMostDates = 0.9;  // of the levels, where the others are slips
+
+// A column of dates but for a few texts.
+bool note_date_slip(const Tables& tables, const Column& c, Processes& processes, Problems& problems) {
+  DateOrder order = DateOrder::kNone;
+  std::vector<char> date;
+  for (const DateOrder tried : {DateOrder::kYearFirst, DateOrder::kDayFirst, DateOrder::kMonthFirst}) {
+    std::vector<char> fits;
+    for (const std::string& level : c.levels) fits.push_back(parse_date(level, tried).has_value());
+    const auto count = std::count(fits.begin(), fits.end(), 1);
+    if (static_cast<double>(count) < kMostDates * static_cast<double>(fits.size())) continue;
+    if (order == DateOrder::kNone || count > std::count(date.begin(), date.end(), 1))
+      order = tried, date = fits;
+  }
+  if (order == DateOrder::kNone) return false;
+  std::size_t dates = 0, texts = 0, first = 0;
+  for (std::size_t r = 0; r < c.codes.size(); ++r) {
+    if (c.codes[r] < 0) continue;
+    if (date[static_cast<std::size_t>(c.codes[r])] != 0) {
+      ++dates;
+    } else if (texts++ == 0) {
+      first = r;
+    }
+  }
+  dates = sum(processes, dates);
+  if (texts > 0)
+    problems.add(tables.complaint(
+        first, c.name, text(c, first),
+        fmt::format("is no date{}, and the column has {} dates ({}); correct it, blank it, name it in "
+                    "`na`, or leave it out with `exclude {}`",
+                    texts > 1 ? fmt::format(" (with {} more such texts)", texts - 1) : "", dates,
+                    name_of(order), joined_names(std::span(&c.name, 1)))));
+  return true;
+}
+
 void to_days(Column& c, DateOrder order) {
   std::vector<double> day;
   for (const std::string& level : c.levels) day.push_back(*parse_date(level, order));
@@ -257,6 +342,9 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
   std::vector<std::string> left_out;
   const std::size_t rows = sum(processes, tables.rows);
   const std::string& path = tables.parts[0].path;
+  const Column* const agent = tables.find(encoding.agent_column);
+  const bool many_agents = processes.apart() || tables.parts.size() > 1 ||
+                           (agent != nullptr && agent->levels.size() > 1);
   for (Column& c : tables.columns) {
     if (!is_feature(o, encoding, c.name)) continue;
     const bool category = has(o.categorical, c.name), number = has(o.numeric, c.name);
@@ -291,6 +379,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
           path, c.name, shown(c.levels[0]), c.decimal, c.decimal == '.' ? ',' : '.', as_option));
       continue;
     }
+    if (is_text(c) && !category && note_date_slip(tables, c, processes, marked.problems)) continue;
     const std::string_view mark =
         is_text(c) && !category ? mark_of_numbers(c, o.levels) : std::string_view();
     if (!mark.empty()) {
@@ -302,7 +391,7 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     }
     const std::string why = has(o.features, c.name) || has(o.common, c.name) || category
                                 ? ""
-                                : no_feature(c, rows, o.levels, processes);
+                                : no_feature(c, tables.rows, rows, many_agents, o.levels, processes);
     if (!why.empty()) {
       left_out.push_back(fmt::format("{} ({})", c.name, why));
       continue;

@@ -8,8 +8,10 @@
 #include <span>
 #include <type_traits>
 
+#include "affpcl/random/streams.h"
 #include "affpcl/runtime/collectives.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/class_divergence.h"
 #include "affpcl/table/cross_validation.h"
 #include "affpcl/table/typical_covariance.h"
 
@@ -19,6 +21,8 @@ namespace {
 constexpr double kMostCovariances = 1e6;  // numbers kept
 constexpr std::size_t kTypicalOf = 128;   // agents, about
 constexpr double kPriorRows = 20;         // a coefficient
+constexpr std::size_t kNewRows = 128;     // drawn, where a gap has no closed form
+constexpr double kJitter = 1e-9;          // of the largest variance of a column
 
 // The numbers of all agents' covariances are kept where they are not too many.
 bool keeps_covariances(const Frame& frame) {
@@ -90,6 +94,72 @@ class NewRows {
     tally.in_hand = far;
     tally.unsure = far > 0 ? unsure / far : 0;
     tally.vague = far > 0 ? std::sqrt(vague) / far : 0;
+  }
+
+  // The same of classes by least squares, in units of the log loss.
+  void compare_classes(std::size_t agent, const AgentModel& model, const AgentModel& personalised,
+                       RowTally& tally) const {
+    const std::size_t d = frame_.d, channels = model.channels.size();
+    const Matrix Z = draw(agent);
+    std::vector<double> chosen(channels), independent(channels);
+    Matrix along(channels, d);  // of the channels' coefficients: half a row's loss
+    ModelGap& gap = tally.new_rows;
+    gap = {};
+    const double share = 1 / static_cast<double>(Z.cols());
+    for (std::size_t r = 0; r < Z.cols(); ++r) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        chosen[c] = independent[c] = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          chosen[c] += Z(j, r) * model.channels[c].x[j];
+          independent[c] += Z(j, r) * model.independent[c][j];
+        }
+      }
+      const std::size_t classes = frame_.encoding.classes.size();
+      const Divergence apart = class_divergence(class_probabilities(chosen, classes),
+                                                class_probabilities(independent, classes));
+      gap.gap += share * apart.gap, gap.norm += share * apart.norm;
+      for (std::size_t c = 0; c < channels; ++c) {
+        const double slope = classes == 2 ? apart.slope[1] - apart.slope[0] : apart.slope[c];
+        for (std::size_t j = 0; j < d; ++j) along(c, j) -= share * slope / 2 * Z(j, r);
+      }
+    }
+    if (!(gap.norm > 0)) return;
+    double off = 0, unsure = 0;
+    for (std::size_t c = 0; c < channels; ++c) {
+      const LinearModel& own = personalised.channels[c];
+      for (std::size_t j = 0; j < d; ++j)
+        off += along(c, j) * (own.x[j] - model.channels[c].x[j]);
+      unsure += dot(along.row(c), multiply(MatrixView(own.cov.data(), d, d), along.row(c)));
+    }
+    tally.unsure = (off * off + unsure) / gap.norm;
+  }
+
+  // New rows, [d][kNewRows], normal and in pairs around their mean. The same normals for all agents,
+  // so that no agent's name matters.
+  Matrix draw(std::size_t agent) const {
+    const std::size_t d = frame_.d;
+    const Vector mean = mean_of(agent);
+    const Matrix rows = centred(agent, mean);
+    const auto n = static_cast<double>(rows.cols()), prior = kPriorRows * static_cast<double>(d);
+    Matrix S(d, d);
+    add_gram(1, rows, S);
+    double largest = 0;
+    for (std::size_t j = 0; j < d * d; ++j) {
+      S.all()[j] = (1 + 1 / n) * (S.all()[j] + prior * within_.all()[j]) / (n - 1 + prior);
+      if (j % (d + 1) == 0) largest = std::max(largest, S.all()[j]);
+    }
+    for (std::size_t j = 0; j < d; ++j) S(j, j) += kJitter * std::max(largest, 1.0);
+    Matrix normals(d, kNewRows / 2);
+    normals_of({}, 0, Purpose::kSample, normals.all());
+    const Matrix upper = Cholesky(S).upper();
+    const Matrix moved = multiply(transposed(upper), normals);
+    Matrix Z(d, kNewRows);
+    for (std::size_t j = 0; j < d; ++j)
+      for (std::size_t r = 0; r < kNewRows / 2; ++r) {
+        const double far = j == 0 ? 0 : moved(j, r);  // the intercept's column is 1
+        Z(j, 2 * r) = mean[j] + far, Z(j, 2 * r + 1) = mean[j] - far;
+      }
+    return Z;
   }
 
  private:
@@ -234,6 +304,11 @@ Model make_model(const Frame& frame, const FoldFit& fit, const std::vector<ByKin
     fitted->describe(agent.stacked, agent);
     fitted->describe(vertex(Kind::kPersonalised), personalised);
     new_rows.compare(i, agent, personalised, tallies[i]);
+    if (!frame.encoding.classes.empty() && !frame.encoding.generalised())
+      new_rows.compare_classes(i, agent, personalised, tallies[i]);
+    if (fit.samples())
+      fitted->compare(agent.stacked, new_rows.draw(i), frame.begin(i, 0),
+                      frame.begin(i, 0) + frame.agent_rows(i), tallies[i]);
     for (std::size_t c = 0; c < typical.size(); ++c) typical[c].reduce(agent.channels[c]);
   });
   fit.describe(model, run.team);

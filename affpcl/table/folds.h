@@ -24,15 +24,16 @@ class RowScorer {
   // Losses of the combinations with these weights; `predictions` is [Kind][width].
   virtual void losses(std::size_t agent, std::size_t row, const double* predictions,
                       std::span<const ByKind<double>> weights, RowLoss* out) const = 0;
-  // The loss halfway between the combination with these weights and the independent model.
-  virtual RowLoss halfway(std::size_t agent, std::size_t row, const double* predictions,
-                          const ByKind<double>& weights) const {
+  // How far the independent model is from the combination with these weights, whose losses these are.
+  virtual ModelGap apart(std::size_t agent, std::size_t row, const double* predictions,
+                         const ByKind<double>& weights, const RowLoss& chosen,
+                         const RowLoss& independent) const {
     ByKind<double> half = weights;
     for (double& w : half) w /= 2;
     half[static_cast<std::size_t>(Kind::kIndependent)] += 0.5;
-    RowLoss loss;
-    losses(agent, row, predictions, {&half, 1}, &loss);
-    return loss;
+    RowLoss middle;
+    losses(agent, row, predictions, {&half, 1}, &middle);
+    return parabola(chosen, independent, middle);
   }
   // Probabilities of the classes by the combination with these weights.
   virtual std::vector<double> probabilities(const double* predictions,
@@ -55,6 +56,11 @@ class AgentFit {
   // Fills in the coefficients of the combination with these weights and what belongs to them, in
   // units of the target, and its covariances.
   virtual void describe(const ByKind<double>& weights, AgentModel& agent) const = 0;
+  // Where FoldFit::samples(): how far the independent model is from the combination with these weights
+  // on new rows Z [d][count], and the mean square of the combination's error along their difference, as
+  // the personalised model has it. [from, to) are the agent's own rows, which have its offsets.
+  virtual void compare(const ByKind<double>& /*weights*/, const Matrix& /*Z*/, std::size_t /*from*/,
+                       std::size_t /*to*/, RowTally& /*tally*/) const {}
 };
 
 // Everything learnt from the rows outside one fold, or from all rows.
@@ -64,6 +70,8 @@ class FoldFit {
   // Called by several threads at once, for agents of this process.
   virtual std::unique_ptr<AgentFit> agent(std::size_t agent) const = 0;
   virtual std::unique_ptr<RowScorer> scorer() const = 0;
+  // Whether a gap of two models has to be found on new rows: losses are no squared errors.
+  virtual bool samples() const { return false; }
   // Fills in what all agents share. The agents of this process are in the model already.
   virtual void describe(Model& model, Team& team) const = 0;
   // What the user should know of the fit, a sentence each.

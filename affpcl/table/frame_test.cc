@@ -13,7 +13,11 @@ namespace {
 
 class FrameTest : public FileTest {
  protected:
-  FrameOptions options() const { return {.paths = {path}, .target = "y", .agent = ""}; }
+  FrameOptions options() const {
+    FrameOptions o{.paths = {path}, .target = "y", .agent = ""};
+    o.numeric = {"x"};  // the number of the row, else an id
+    return o;
+  }
 
   // Rows of b and a in turn; x is the number of the row.
   void write_rows(int count) const {
@@ -110,6 +114,20 @@ TEST_F(FrameTest, FoldsDependOnTheAgentsOwnNameAndRowsAlone) {
   FrameOptions o = options();
   o.seed = 2;
   EXPECT_NE(folds_of(build_frame(o), "m"), want);
+}
+
+// Else held-out rows would have the classes of the training rows more often than new rows have.
+TEST_F(FrameTest, FoldsDoNotHaveEqualSharesOfTheClasses) {
+  std::string text = "agent,x,y\n";
+  for (int r = 0; r < 200; ++r)
+    text += fmt::format("{},{},{}\n", r % 20, r, r / 20 % 2 == 0 ? "yes" : "no");
+  write(text);
+  const Frame f = build_frame(options());
+  int uneven = 0;  // folds of two rows, of ten of which five are yes
+  for (std::size_t i = 0; i < f.agents.size(); ++i)
+    for (int fold = 0; fold < kFolds; ++fold)
+      uneven += f.classes[f.begin(i, fold)] == f.classes[f.begin(i, fold) + 1];
+  EXPECT_GE(uneven, 25);  // of 100; 44 are expected, 25 of them have probability .9999
 }
 
 TEST_F(FrameTest, DealingAgainMovesWholeRows) {

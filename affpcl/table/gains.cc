@@ -1,5 +1,7 @@
 #include "affpcl/table/gains.h"
 
+#include <math.h>  // lgamma_r is POSIX
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -68,10 +70,16 @@ Mixture posterior(const NoisyError& e, const ErrorLaw& law) {
   return m;
 }
 
+// std::lgamma writes the sign to a variable that threads share.
+double log_gamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
 // log density of a mean square of `rows` normal numbers, up to what does not depend on the law.
 double log_density(double s2, double rows, const SharedVariance& law) {
   const double a = law.prior_rows, b = a * law.typical;
-  return std::lgamma((a + rows) / 2) - std::lgamma(a / 2) + a / 2 * std::log(b) -
+  return log_gamma((a + rows) / 2) - log_gamma(a / 2) + a / 2 * std::log(b) -
          (a + rows) / 2 * std::log(b + rows * s2);
 }
 
@@ -172,14 +180,14 @@ struct Noise {
 };
 
 // Only agents of two rows or more had a model of their own rows when a row was held out.
-bool is_scored(const GainEvidence& a) { return a.rows > 1 && a.gap > 0; }
+bool is_scored(const GainEvidence& a) { return a.rows > 1 && a.norm > 0; }
 
 Noise learn_noise(const std::vector<GainEvidence>& own, double freedom, std::size_t all,
                   Team& team) {
   std::vector<double> s2, rows;  // without rows: not scored
   for (const GainEvidence& a : own) {
     rows.push_back(is_scored(a) ? a.rows : 0);
-    s2.push_back(is_scored(a) ? a.slope2 / a.gap : 0);
+    s2.push_back(is_scored(a) ? a.slope2 / a.norm : 0);
   }
   Noise noise{share_variances(s2, rows, all, team)};
   const auto first = static_cast<std::size_t>(own_agents(all, team).first);
@@ -188,7 +196,7 @@ Noise learn_noise(const std::vector<GainEvidence>& own, double freedom, std::siz
     const GainEvidence& a = own[i - first];
     if (!is_scored(a)) return;
     out[0] += a.rows * s2[i - first], out[1] += a.rows * a.stated;
-    out[2] += a.gap * a.rows / noise.shared.of(s2[i - first], a.rows);
+    out[2] += a.norm * a.rows / noise.shared.of(s2[i - first], a.rows);
     out[3] += 1;
   });
   if (total[1] > 0) noise.ratio = std::max(1.0, total[0] / total[1]);
@@ -198,13 +206,13 @@ Noise learn_noise(const std::vector<GainEvidence>& own, double freedom, std::siz
 
 NoisyError error_of(const GainEvidence& a, const Noise& noise) {
   const bool known = is_scored(a);
-  const double s2 = known ? noise.shared.of(a.slope2 / a.gap, a.rows) : noise.shared.typical;
+  const double s2 = known ? noise.shared.of(a.slope2 / a.norm, a.rows) : noise.shared.typical;
   NoisyError e{0, std::numeric_limits<double>::infinity(), s2 / a.rows};
   if (!known) return e;
   const double t = student_quantile((1 + kConfidence) / 2, noise.shared.prior_rows + a.rows) /
                    normal_limit((1 - kConfidence) / 2);
-  e.value = a.slope / std::sqrt(a.gap);
-  e.noise = t * t * e.resolution * (1 + s2 * noise.shared_slopes / (a.rows * a.gap));
+  e.value = a.slope / std::sqrt(a.norm);
+  e.noise = t * t * e.resolution * (1 + s2 * noise.shared_slopes / (a.rows * a.norm));
   return e;
 }
 
@@ -235,12 +243,13 @@ std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, do
   const ErrorLaw law = learn_errors(heard, all, team);
   std::vector<ShrunkGain> gains;
   for (std::size_t i = 0; i < agents.size(); ++i) {
-    const double gap = agents[i].in_hand, root = std::sqrt(gap);
-    if (gap == 0) {  // the chosen model is the independent one
+    const auto [gap, norm] = agents[i].in_hand;
+    const double root = std::sqrt(norm);
+    if (norm == 0) {  // the chosen model is the independent one
       gains.push_back({{0, 0, 0, 0}, 0.5});
       continue;
     }
-    if (!(gap > 0)) {  // held-out losses are not convex between the models: their means are all there is
+    if (!(norm > 0)) {  // held-out losses are not convex between the models: their means are all there is
       constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
       const double mean = agents[i].gap - 2 * agents[i].slope;
       gains.push_back({{mean, kUnknown, kUnknown, mean}, 0.5});
@@ -254,7 +263,7 @@ std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, do
     const auto gain = [&](double error) { return gap - 2 * root * error; };
     const Estimate estimate{gain(m.expected()), gain(m.quantile((1 + level) / 2)),
                             gain(m.quantile((1 - level) / 2)), gain(m.quantile(0.5))};
-    gains.push_back({vaguer(estimate, agents[i].vague, level), m.below(root / 2)});
+    gains.push_back({vaguer(estimate, agents[i].vague, level), m.below(gap / (2 * root))});
   }
   return gains;
 }

@@ -8,17 +8,18 @@
 
 #include "affpcl/math/statistics.h"
 #include "affpcl/table/agent_sum.h"
+#include "affpcl/table/score.h"
 
 namespace affpcl {
 
 // One agent's held-out rows: means over rows. See RowTally.
 struct GainEvidence {
   double rows = 0;
-  double gap = 0, slope = 0, slope2 = 0;
-  double in_hand = 0;  // gap of the two models from all rows
-  double vague = 0;    // standard deviation of its logarithm
-  double unsure = 0;   // variance of slope / sqrt(gap) that the chosen model itself states; or NaN
-  double stated = 0;   // slope2 / gap that goes with it: the noise that the model knows of
+  double gap = 0, norm = 0, slope = 0, slope2 = 0;
+  ModelGap in_hand;   // of the two models from all rows
+  double vague = 0;   // standard deviation of its logarithm
+  double unsure = 0;  // variance of slope / sqrt(norm) that the chosen model itself states; or NaN
+  double stated = 0;  // slope2 / norm that goes with it: the noise that the model knows of
 };
 
 struct ShrunkGain {

@@ -85,7 +85,7 @@ TEST(Gains, WithoutHeldOutRowsTheChosenModelsOwnErrorIsAllThereIs) {
   EXPECT_EQ(law.mean, 0);
   EXPECT_NEAR(law.shares[0], (kNoError + kAnyError / 7) / (kNoError + kAnyError), 1e-6);
   const std::vector<ShrunkGain> gains =
-      shrink_gains({{.rows = 1, .in_hand = 4, .vague = 0, .unsure = 0.01}}, 3);
+      shrink_gains({{.rows = 1, .in_hand = {4, 4}, .vague = 0, .unsure = 0.01}}, 3);
   EXPECT_NEAR(gains[0].gain.mean, 4, 1e-9);
 }
 
@@ -95,7 +95,7 @@ TEST(Gains, ExactRowsAreBelieved) {
   std::vector<GainEvidence> agents;
   for (std::int64_t i = 0; i < 50; ++i) {
     const double slope = 0.5 + draw(i, 3);
-    agents.push_back({.rows = 1e8, .gap = 2, .slope = slope, .slope2 = 2, .in_hand = 2, .vague = 0,
+    agents.push_back({.rows = 1e8, .gap = 2, .norm = 2, .slope = slope, .slope2 = 2, .in_hand = {2, 2}, .vague = 0,
                       .unsure = 0, .stated = 1});
   }
   const std::vector<ShrunkGain> gains = shrink_gains(agents, 3);
@@ -108,7 +108,7 @@ TEST(Gains, ExactRowsAreBelieved) {
 TEST(Gains, AVagueUnitMovesNoEndAcrossZero) {
   for (const double unsure : {0.001, 0.2, 3.0})
     for (const double vague : {0.0, 0.3, 2.0}) {
-      const GainEvidence a{.rows = 1, .in_hand = 1, .vague = vague, .unsure = unsure};
+      const GainEvidence a{.rows = 1, .in_hand = {1, 1}, .vague = vague, .unsure = unsure};
       GainEvidence exact = a;
       exact.vague = 0;
       const Estimate e = shrink_gains({a}, 2)[0].gain, sharp = shrink_gains({exact}, 2)[0].gain;
@@ -121,7 +121,7 @@ TEST(Gains, AVagueUnitMovesNoEndAcrossZero) {
 // Where held-out losses bend the wrong way between the models, nothing says how far a gain may be off.
 TEST(Gains, AGapBelowZeroHasNoInterval) {
   const ShrunkGain g =
-      shrink_gains({{.rows = 20, .gap = -0.1, .slope = -0.3, .slope2 = 1, .in_hand = -0.1}}, 3)[0];
+      shrink_gains({{.rows = 20, .gap = -0.1, .norm = -0.1, .slope = -0.3, .slope2 = 1, .in_hand = {-0.1, -0.1}}}, 3)[0];
   EXPECT_DOUBLE_EQ(g.gain.mean, 0.5);
   EXPECT_TRUE(std::isnan(g.gain.lo) && std::isnan(g.gain.hi));
   EXPECT_EQ(g.probability, 0.5);

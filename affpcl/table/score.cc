@@ -63,15 +63,19 @@ RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
           top == frame.classes[row] ? 1.0 : 0.0};
 }
 
+ModelGap parabola(const RowLoss& chosen, const RowLoss& independent, const RowLoss& middle) {
+  const double gap = 2 * (chosen.loss + independent.loss - 2 * middle.loss);
+  return {gap, gap};
+}
+
 void RowTally::add(const RowScore& row, double y) {
   const auto each = [&](Losses& to, double RowLoss::* of) {
     affpcl::add(to, {row.chosen.*of, row.kinds[0].*of, row.kinds[1].*of, row.kinds[2].*of});
   };
   each(loss, &RowLoss::loss), each(right, &RowLoss::right);
-  const double from = row.chosen.loss, to = row.kinds[1].loss;
-  const double row_gap = 2 * (from + to - 2 * row.middle.loss);
-  const double row_slope = (row_gap - (to - from)) / 2;
-  gap += row_gap, slope += row_slope, slope2 += row_slope * row_slope;
+  const double row_slope = (row.apart.gap - (row.kinds[1].loss - row.chosen.loss)) / 2;
+  gap += row.apart.gap, norm += row.apart.norm;
+  slope += row_slope, slope2 += row_slope * row_slope;
   rows += 1, y1 += y, y2 += y * y;
 }
 
@@ -82,7 +86,7 @@ void RowTally::add_brier(const Losses& row, double row_weight) {
 
 void RowTally::scale(double by) {
   loss = scaled(loss, by), right = scaled(right, by), brier = scaled(brier, by);
-  for (double* v : {&rows, &weight, &y1, &y2, &gap, &slope, &slope2, &distance}) *v *= by;
+  for (double* v : {&rows, &weight, &y1, &y2, &gap, &norm, &slope, &slope2, &distance}) *v *= by;
 }
 
 Kind supported(const Paired& than_independent, const Paired& than_pooled) {
@@ -115,7 +119,7 @@ RowTally total_of(const std::vector<RowTally>& own, std::size_t agents, Team& te
   AgentSum sum("losses on held-out rows", kNumbers, agents, team);
   const double* const numbers = sum([&](std::size_t i, double* out) {
     RowTally t = own[i - first];
-    t.in_hand = t.vague = t.unsure = 0;  // of one agent
+    t.in_hand = t.vague = t.unsure = 0, t.new_rows = {};  // of one agent
     std::array<double, kNumbers> mine;
     std::memcpy(mine.data(), &t, sizeof t);
     for (std::size_t k = 0; k < kNumbers; ++k) out[k] += mine[k];
@@ -161,7 +165,8 @@ double stated_noise(const RowTally& t, const Encoding& e) {
   return counts ? 1 : t.loss.chosen / t.rows;
 }
 
-// A loss per unit of squared distance makes distances of linear predictors a gap of losses. Without
+// Where the solver does not say how far models are apart on new rows, a loss per unit of squared
+// distance makes distances of linear predictors a gap of losses. Without
 // models in hand the gap of the held-out rows stands in. An agent without held-out rows has what the
 // others' say of a row.
 GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encoding& encoding) {
@@ -169,20 +174,25 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
   if (own.rows == 0) {
     t = all;
     t.scale(1 / all.rows);
-    t.in_hand = own.in_hand, t.vague = own.vague, t.unsure = own.unsure;
+    t.in_hand = own.in_hand, t.vague = own.vague, t.unsure = own.unsure, t.new_rows = own.new_rows;
   }
   GainEvidence e{.rows = t.rows,
                  .gap = t.gap / t.rows,
+                 .norm = t.norm / t.rows,
                  .slope = t.slope / t.rows,
                  .slope2 = t.slope2 / t.rows,
-                 .in_hand = t.gap / t.rows,
+                 .in_hand = {t.gap / t.rows, t.norm / t.rows},
                  .vague = 0,
                  .unsure = kNaN,
                  .stated = stated_noise(t, encoding)};
   const double bend = (t.gap > 0 ? t.gap : all.gap) / (t.gap > 0 ? t.distance : all.distance);
-  if (std::isfinite(t.in_hand) && bend > 0)
-    e.in_hand = bend * t.in_hand, e.vague = t.vague, e.unsure = bend * t.unsure;
-  if (t.in_hand == 0) e.in_hand = 0;
+  if (t.new_rows.norm > 0) {
+    e.in_hand = t.new_rows, e.vague = t.vague, e.unsure = t.unsure;
+  } else if (std::isfinite(t.in_hand) && bend > 0) {
+    e.in_hand = {bend * t.in_hand, bend * t.in_hand};
+    e.vague = t.vague, e.unsure = bend * t.unsure;
+  }
+  if (t.in_hand == 0) e.in_hand = {};
   return e;
 }
 

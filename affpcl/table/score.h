@@ -26,25 +26,36 @@ struct RowLoss {
 RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
                  std::span<const double> channels);
 
-// The losses of one held-out row. `middle` is that of the model halfway between the chosen and the
-// independent one.
+// How far the independent model of a row is from the chosen one: the gain of rows of which the chosen
+// one is right, and a squared distance that is the same to second order. One number for squared
+// errors.
+struct ModelGap {
+  double gap = 0, norm = 0;
+};
+// From the losses of the chosen model, the independent one and the one halfway between them, which
+// for squared errors lie on a parabola.
+ModelGap parabola(const RowLoss& chosen, const RowLoss& independent, const RowLoss& middle);
+
+// The losses of one held-out row.
 struct RowScore {
-  RowLoss chosen, middle;
+  RowLoss chosen;
+  ModelGap apart;
   ByKind<RowLoss> kinds;
 };
 
-// Sums over one agent's held-out rows. Between the chosen model (t = 0) and the independent one
-// (t = 1) a loss is about L(t) = L(0) + gap t^2 - 2 slope t: exactly so for squared errors. The gain
-// L(1) - L(0) is gap - 2 slope.
+// Sums over one agent's held-out rows. The gain of a row is gap - 2 slope, with the slope 0 on average
+// where the chosen model is right.
 struct RowTally {
   Losses loss, right;
   double rows = 0, y1 = 0, y2 = 0;
-  double gap = 0, slope = 0, slope2 = 0;  // slope2: squares of the rows' slopes
+  double gap = 0, norm = 0, slope = 0, slope2 = 0;  // slope2: squares of the rows' slopes
   double distance = 0;                    // squared, of the two models' linear predictors
   // Of the two models from all rows: their squared distance on a new row, the standard deviation of
   // its logarithm, and the mean square of the chosen model's error along their difference. NaN where
-  // the solver does not say.
+  // the solver does not say. Where `new_rows` has a norm it has the gap and the norm of new rows, and
+  // the error is in units of them.
   double in_hand = 0, vague = 0, unsure = 0;
+  ModelGap new_rows;
   // Brier scores of a target with classes, and the weight of their rows.
   Losses brier;
   double weight = 0;

@@ -85,7 +85,7 @@ class FederationSite:
     def __init__(self, name: str, task: str, options: Mapping[str, Any], out: str, *, job: str) -> None:
         data = options["data"]
         files = [data] if isinstance(data, str) else list(data)
-        self._spec = None
+        self._spec: Any = None  # of a study, its text in a file
         if task == "run":
             self._spec = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")
             self._spec.write(options["spec"])

@@ -217,7 +217,7 @@ def fit(data: Any, *, centre: Any = None, progress: Progress = None, **options: 
     progress: True shows the share of the work that is done; a function is called with it.
     Options are those of the command line, by the same names: target, agent, features, exclude, missing, task, family,
     row_weight, trials, offset, offset_scale, common, seed, threads, score, solver, estimate, method, method_values (instead of --set),
-    repeats, level (coverage of the gains' intervals), folds (a column), test (rows to score models on: files or a table), channels, weights (a file or a table), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
+    repeats, level (coverage of the gains' intervals), privacy ("epsilon=4,delta=1e-5") with bounds ("y=0:100,x=-1:1"), folds (a column), test (rows to score models on: files or a table), channels, weights (a file or a table), time, within or crossed (the column of a second factor); of task="td" (a log of transitions): gamma, state, next_state, reward, done; of reading
     files: sep, decimal, encoding, na, skip, comment, categorical, numeric, levels.
 
     >>> import affpcl
@@ -235,7 +235,7 @@ def fit(data: Any, *, centre: Any = None, progress: Progress = None, **options: 
         for name in ("weights", "test"):  # the engine reads them from files
             if is_frame(options.get(name)):
                 options[name] = files.enter_context(as_file(options[name]))
-        if is_frame(data) and options.get("task") == "td":
+        if is_frame(data) and (options.get("task") == "td" or options.get("privacy")):
             data = files.enter_context(as_file(data))
         return fitted(data, centre, options, show)
 

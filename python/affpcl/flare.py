@@ -413,6 +413,11 @@ def worker(job: Mapping[str, Any], folder: pathlib.Path) -> None:
             break
         if attempt + 1 < ATTEMPTS:
             say(job, note=f"{result['lost']}; submitted again: it goes on from the centre's journal once all sites are there")
+            if job["engine"] == "poc" and not server_lives():
+                end_all(os.environ[MARK])
+                again = folder / f"again{attempt}"
+                again.mkdir()
+                admin = start_parties(job, again)
     say(job, error=f"{result['lost']}; the same job goes on from the centre's journal")
 
 
@@ -471,6 +476,11 @@ def marked(mark: str) -> Iterator[Any]:
         with contextlib.suppress(psutil.Error):
             if process.pid != os.getpid() and process.environ().get(MARK) == mark:
                 yield process
+
+
+def server_lives() -> bool:
+    """Whether FLARE's server of engine poc is there."""
+    return any("nvflare.private.fed.app.server.server_train" in process.cmdline() for process in marked(os.environ[MARK]))
 
 
 def end_all(mark: str) -> None:

@@ -11,6 +11,16 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def wait_until(condition, seconds):
+    """Waits until a condition holds; whether it did in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(.05)
+    return True
+
+
 def computes_for(child, seconds):
     """Waits until a child process has computed for so long from now on, however busy the machine is."""
     def computed():

@@ -1,4 +1,5 @@
 """Federations over NVIDIA FLARE, simulated and as in production on loopback: equal to the fit of all rows, to the bit."""
+import contextlib
 import csv
 import json
 import os
@@ -9,10 +10,12 @@ import sys
 import uuid
 
 import pytest
+from conftest import wait_until
 
 from affpcl import _core
 from affpcl.federation import FederationCentre, FederationSite, arguments, program, study_options
 
+psutil = pytest.importorskip("psutil", reason="needs NVIDIA FLARE: pip install 'affpcl[flare]'")
 flare = pytest.importorskip("affpcl.flare", reason="needs NVIDIA FLARE: pip install 'affpcl[flare]'", exc_type=ImportError)
 
 SITES = ["north", "south", "east", "west"]
@@ -109,6 +112,38 @@ def test_a_site_of_a_study_has_files_of_its_own():
     assert study_options(options) == {"threads": 2, "secure": True, "set": ["problem.file=n.csv", "problem.agent=ward"]}
     with pytest.raises(ValueError, match="one file"):
         study_options({**options, "file": ["a.csv", "b.csv"]})
+
+
+def of_job(out, *words):
+    """Processes of the job in this folder whose command line has these words."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            line = process.cmdline()
+            if str(out) in " ".join(line) and set(words) <= set(line):
+                found.append(process)
+    return found
+
+
+def test_a_killed_site_comes_back_over_mutual_tls(folder):
+    """kill -9 of one of four sites' processes, engine poc. (The server's takes minutes: by hand.)"""
+    out = folder / "killed"
+    (folder / "killed.toml").write_text(job_text("poc", "class"))
+    env = {**os.environ, "AFFPCL_PYTHON": sys.executable, "AFFPCL_PROGRAM": program()}
+    journal = out / "journal"
+    process = subprocess.Popen([program(), "federate", "killed.toml", "--out", str(out)], cwd=folder, env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 10_000), SECONDS)
+        site, = of_job(out, "--site", "south")
+        site.kill()
+        _, errors = process.communicate(timeout=SECONDS)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "waiting for south" in errors
+    assert agents(*(out / s for s in SITES)) == pooled(folder, "class")
 
 
 @pytest.fixture(scope="module")

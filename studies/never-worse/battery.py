@@ -37,6 +37,7 @@ RATIOS = {"gaussian": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"),
           "sarsa": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="policy", shrink="none"), "none": dict(ratio="none")},
           "least_squares": {RIGHT: dict(ratio="exact"), LEARNT: dict(ratio="linear"), "none": dict(ratio="none")}}
 WEIGHTS = {"gaussian": 6, "tabular": 5, "td": 5, "sarsa": 1, "least_squares": 5}
+PRESENCE = (0.1, 0.3, 0.5, 0.7, 0.9, "shifts")  # run.participation, or a schedule
 # Systems that are written to a file, each for one way in which collaboration can harm.
 FAMILIES = ("units", "quiet", "condition", "odd", "small bias", "change", "disjoint", "heavy", "large Phi")
 
@@ -130,9 +131,29 @@ def draw_setting(rng):
 
 
 def draw_settings(seed, count):
-    """The design: settings, one in eight with sums after every fifth step only."""
-    rng, periods = random.Random(seed), random.Random(f"periods {seed}")
-    return [dict(draw_setting(rng), period=5 if periods.random() < 0.125 else 1) for _ in range(count)]
+    """The design: settings, one in eight with sums after every fifth step only, one in five with absences."""
+    rng, periods, absences = random.Random(seed), random.Random(f"periods {seed}"), random.Random(f"absences {seed}")
+    return [dict(draw_setting(rng), period=5 if periods.random() < 0.125 else 1,
+                 present=absences.choice(PRESENCE) if absences.random() < 0.2 else 1) for _ in range(count)]
+
+
+def shifts(agents, rounds=60):
+    """A schedule: the halves of the agents take turns of ten rounds, and agent 0 comes to every fifth round of its own."""
+    rows = ["round,agent"]
+    for r in range(rounds):
+        turn = [a for a in range(agents) if a % 2 == r // 10 % 2 and (a > 0 or r % 5 == 0)] or [1]
+        rows += [f"{r + 1},{a}" for a in turn]
+    return "\n".join(rows) + "\n"
+
+
+def presence_lines(setting, folder):
+    """Who takes part in a round: all, a share drawn anew for every round, or a schedule's agents."""
+    if setting["present"] != "shifts":
+        return [f"participation = {setting['present']}"]
+    path = pathlib.Path(folder, f"shifts-{setting['problem']['agents']}.csv")
+    if not path.exists():
+        path.write_text(shifts(setting["problem"]["agents"]))
+    return [f"schedule = {toml(str(path))}"]
 
 
 def problem_lines(setting, seed, folder):
@@ -149,7 +170,7 @@ def problem_lines(setting, seed, folder):
 
 def spec(setting, step, seed, first, replicates, folder):
     lines = problem_lines(setting, seed, folder)
-    lines += ["[run]", f"steps = {setting['steps']}", f"replicates = {replicates}", f"first = {first}", f"seed = {seed}",
+    lines += ["[run]", *presence_lines(setting, folder), f"steps = {setting['steps']}", f"replicates = {replicates}", f"first = {first}", f"seed = {seed}",
               f"tail = {max(1, setting['steps'] // 10)}", f"iterate = \"{setting['iterate']}\"", "curve_agents = []",
               "curve_points = 2", f"step_size = {toml(step)}"]
     ratio = RATIOS[setting["problem"]["kind"]][setting["what"]]
@@ -345,6 +366,18 @@ GROUPS = (("5 to 19 steps", range(5, 20), math.inf, math.inf), ("20 to 59 steps"
           ("60 to 499 steps", range(60, 500), 1.05, 1.3), ("500 steps or more", range(500, 10 ** 9), 1.02, 1.15))
 
 
+def by_family(done):
+    """The worst average of every family, plain and guarded."""
+    groups = {}
+    for d in done:
+        s = d["setting"]
+        means = [combine([x[4] for x in d["rows"] if x[1] is None and x[3] == m])[0] for m in ("plain", "guarded")]
+        for name in [s["problem"].get("family", s["problem"]["kind"])] + ["sums after every fifth step"] * (s["period"] > 1) \
+                + ["absences"] * (s["present"] != 1):
+            groups.setdefault(name, []).append(means)
+    return [f"{name + ':':28}{len(v):>9}{max(p for p, _ in v):>12.3g}{max(g for _, g in v):>8.3g}" for name, v in groups.items()]
+
+
 def diverged(done, method):
     return sum(any(x[1] is None and x[3] == method and x[4][0] == math.inf for x in d["rows"]) for d in done)
 
@@ -375,6 +408,7 @@ def table(done):
                      f"{len(gains)} settings")
         if gains[len(gains) // 2] < 0.95 or gains[0] < 0.65:
             complaints.append(f"of the gain {gains[0]:.2f} is kept at least and {gains[len(gains) // 2]:.2f} in the median")
+    lines += [f"{'worst average':28}{'settings':>9}{'plain':>12}{'guarded':>8}", *by_family(done)]
     for method in ("plain", "guarded"):
         lines.append(f"{method}: diverged in {diverged(done, method)} of {len(done)} settings where learning alone did not")
     if diverged(done, "guarded"):

@@ -3,9 +3,10 @@
 
 usage: verdicts.py PATH_TO_AFFPCL [--tables N] [--agents A] [--columns P] [--seed K] [--jobs J] [--worlds W,...] [--rows R,...]
 
-Every table has A agents with R rows each. The truth is the expected loss of the independent model in model.json minus that of the chosen
-one, on new rows of the agent: both models are at hand, and so is the mean of the target, so that no noise enters. Needs numpy (exit 77
-without it).
+Every table has A agents with R rows each. Worlds without a dash have a linear model, the others (generalised.py) yes/no outcomes or three
+classes, which fit's default family fits, or counts, fitted by --family poisson. The truth is the expected loss of the independent model in
+model.json minus that of the chosen one, on new rows of the agent: both models are at hand, and so is the mean of the target, so that no
+noise enters. Needs numpy (exit 77 without it).
 """
 import argparse
 import concurrent.futures
@@ -22,12 +23,14 @@ try:
 except ImportError:
     print("numpy is missing")
     sys.exit(77)
+from generalised import GeneralisedWorld
 
 NEW_ROWS = 2000  # per agent, for expectations
-WORLDS = ("equal", "unequal", "outliers", "count")
+LINEAR = ("equal", "unequal", "outliers", "count")
+WORLDS = LINEAR + tuple(f"{name}-{spread}" for name in ("yesno", "classes", "counts") for spread in ("equal", "unequal", "outliers"))
 
 
-class World:
+class LinearWorld:
     """equal: all agents have the same coefficients. unequal: sd .5 around a common mean, noise 1. outliers: sd .2, one agent of ten at
     distance 2 in every coefficient. count: Poisson counts with agents' own log-linear rates (sd .5), fitted by least squares."""
 
@@ -52,34 +55,42 @@ class World:
         f = self.means(z)
         return z, self.rng.poisson(f) if self.kind == "count" else f + self.rng.normal(size=f.shape)
 
+    def targets(self, y):
+        return y.astype(float)
+
+    def losses(self, model, z, y, new, f):
+        mean, sd = (np.array([c[k][0] for c in model["columns"]]) for k in ("mean", "sd"))
+        for i, m in enumerate(model["agents"]):
+            X = np.hstack([np.ones((len(new[i]), 1)), (new[i] - mean) / sd])
+            yield tuple(((X @ np.array(x) - f[i]) ** 2).mean()
+                        for x in (m["channels"][0]["x"], m["alone"][0], model["channels"][0]["pooled"]))
+
 
 def write_csv(path, z, y):
     with open(path, "w") as file:
         file.write("agent," + ",".join(f"x{j}" for j in range(z.shape[2])) + ",y\n")
         for i in range(len(z)):
             for row, target in zip(z[i], y[i]):
-                file.write(f"a{i:03}," + ",".join(repr(float(v)) for v in row) + f",{float(target)!r}\n")
+                file.write(f"a{i:03}," + ",".join(repr(float(v)) for v in row) + f",{target}\n")
 
 
 def study_table(affpcl, kind, agents, columns, rows, seed, number, options):
     rng = np.random.default_rng([seed, WORLDS.index(kind), rows, number])
-    world = World(kind, agents, columns, rows, rng)
+    linear = kind in LINEAR
+    world = (LinearWorld if linear else GeneralisedWorld)(kind, agents, columns, rows, rng)
     z, y = world.draw()
+    family = ["--family", "poisson"] if kind.startswith("counts") else ["--family", "gaussian", "--numeric", "y"] if linear else []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write_csv(folder / "t.csv", z, y)
-        done = subprocess.run([affpcl, "fit", "t.csv", "--target", "y", "--family", "gaussian", "--numeric", "y", "--threads", "1", "--json",
-                               "--out", "m", *options], cwd=folder, capture_output=True, text=True)
+        write_csv(folder / "t.csv", z, world.targets(y))
+        done = subprocess.run([affpcl, "fit", "t.csv", "--target", "y", *family, "--threads", "1", "--json", "--out", "m", *options], cwd=folder,
+                              capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr)
         summary, model = json.loads(done.stdout), json.loads((folder / "m" / "model.json").read_text())
     new = world.columns(NEW_ROWS)
-    f = world.means(new)
-    mean, sd = (np.array([c[k][0] for c in model["columns"]]) for k in ("mean", "sd"))
     records = []
-    for i, (s, m) in enumerate(zip(summary["agents"], model["agents"])):
-        X = np.hstack([np.ones((NEW_ROWS, 1)), (new[i] - mean) / sd])
-        chosen, alone, pooled = (((X @ np.array(x) - f[i]) ** 2).mean() for x in (m["channels"][0]["x"], m["alone"][0], model["channels"][0]["pooled"]))
+    for s, (chosen, alone, pooled) in zip(summary["agents"], world.losses(model, z, y, new, world.means(new))):
         gain = s["gain"]
         records.append(dict(table=number, truth=alone - chosen, alone=alone, chosen=chosen, pooled=pooled, verdict=s["verdict"], gain=gain["mean"],
                             lo=gain["lo"], hi=gain["hi"], independent=s["score"]["alone"], expected=s.get("probability", np.nan)))

@@ -18,17 +18,22 @@ guard_page = Bag(**_markdown.run_python(PAGES / "guard.md"))
 
 # --- systems ---------------------------------------------------------------------------------------------------------
 
-def make_system(seed, n=5, d=3, k=3, states=4, free_b=False):
+def make_system(seed, n=5, d=3, k=3, states=4, free_b=False, steps=STEPS):
     """system.json's content: agents with environments and objectives of their own, nothing that starts at zero."""
     rng = np.random.default_rng(seed)
     noise = lambda *shape: rng.normal(size=shape)
     A = 1.5 * np.eye(d) + 0.4 * noise(states, d, d)
     Phi = 0.6 * np.eye(d, k) + 0.2 * noise(states, d, k)
     mu = rng.dirichlet(np.ones(states), size=n)
-    system = dict(A=A, mu=mu, x0=noise(n, d), xc0=noise(d), states=rng.integers(states, size=(n, 2 * STEPS)))
+    system = dict(A=A, mu=mu, x0=noise(n, d), xc0=noise(d), states=rng.integers(states, size=(n, 2 * steps)))
     if free_b:
         return system | dict(b=noise(n, states, d))
     return system | dict(Phi=Phi, theta=noise(n, k), thetac0=noise(k))
+
+
+def steps_of(system):
+    """The steps of a run: half of the states, for batches of two."""
+    return system["states"].shape[1] // 2
 
 
 def as_page_has_it(system):
@@ -111,8 +116,9 @@ def oracle(system, gradient, steps, method, averaged=False):
             trace.update({(step, "thetac", "", r): v for r, v in enumerate(c.thetac)})
 
     write(0)
-    for first in range(0, STEPS, period):
-        last = min(first + period, STEPS)
+    steps_of_run = steps_of(system)
+    for first in range(0, steps_of_run, period):
+        last = min(first + period, steps_of_run)
         s = system["states"][:, first * batch:last * batch].T.reshape(last - first, batch, -1)
         a = Bag(**dict(zip("icb", zip(*map(alpha, range(first, last))))))
         if guard:

@@ -191,3 +191,24 @@ def test_a_forecast_of_other_agents_is_refused(table, printed):
     table.refuse("fit", "other.csv", "--target", "y", "--forecast", "a", says=["forecast in a", "other agents"])
     table.refuse("fit", "t.csv", "--target", "y", "--forecast", "missing", says=["missing/summary.json"])
     table.refuse("fit", "t.csv", "--target", "y", "--forecast", "a", "--no-score", says=["--forecast", "--no-score"])
+
+
+def test_measuring_where_every_replicate_diverges_ends_and_has_no_numbers(affpcl):
+    affpcl.write("far.toml", """[problem]
+kind = "gaussian"
+agents = 3
+[run]
+steps = 100
+replicates = 2
+step_size = 5.0
+[[method]]
+kind = "independent"
+[[method]]
+kind = "affpcl"
+""")
+    done = affpcl.run("affinity", "far.toml", "--measure")
+    assert "nan" not in done.stdout
+    assert "every replicate diverged" in done.stdout
+    scores = affpcl.json("affinity", "far.toml", "--measure")["settings"][0]
+    assert scores["rank_correlation"] is None
+    assert all(a["measured"]["mean"] is None for a in scores["agents"])

@@ -13,7 +13,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from _oracle import (STEPS, Bag, as_page_has_it, constant, guard_page, make_system, oracle, page, relative,
-                     relative_centre)
+                     relative_centre, steps_of)
 
 TOLERANCE = 1e-12
 
@@ -70,6 +70,9 @@ OPTIONS = (
        affpcl_method(ratio="none", period=4, batch=2)])
 
 RUNS = {
+    "square, a hundred steps": Run(
+        make_system(6, steps=100), "residual", PLAIN,
+        [affpcl_method(guard=guard, ratio=ratio) for guard in ("weight", "full") for ratio in ("exact", "none")]),
     "square": Run(SQUARE, "residual", PLAIN, OPTIONS + PERIODS + BASELINES),
     "square, averages scored": Run(
         SQUARE, "residual", PLAIN, [affpcl_method(guard=guard, period=period) for guard in ("weight", "full")
@@ -126,7 +129,7 @@ def write_spec(affpcl, run):
     affpcl.write("system.json", json.dumps({k: v.tolist() for k, v in run.system.items()}))
     step_lines, _ = run.steps
     lines = ["[problem]", 'kind = "tabular"', 'file = "system.json"', f'coe = "{run.coe}"',
-             "[run]", f"steps = {STEPS}", "replicates = 1", f'iterate = "{run.iterate}"', *step_lines]
+             "[run]", f"steps = {steps_of(run.system)}", "replicates = 1", f'iterate = "{run.iterate}"', *step_lines]
     for method in run.methods:
         lines += ["[[method]]", f"name = {json.dumps(title(method))}"]
         lines += [f"{k} = {json.dumps(v)}" for k, v in method.items()]

@@ -236,6 +236,19 @@ def test_a_stopped_job_leaves_no_process_and_resumes(long_job, how):
     assert not (long_job.folder / "result" / "journal").exists()
 
 
+def test_a_line_of_what_was_sent_that_is_none_is_passed_over(long_job):
+    process = long_job.start("federate", "job.toml", "--out", "result")
+    started(long_job, process)
+    process.send_signal(signal.SIGINT)
+    long_job.end(process)
+    for path in (long_job.folder / "result").glob("*.sent"):
+        path.write_text(path.read_text() + "rows\t99 1 5 5\nrows\t0 1")
+    long_job.succeed("federate", "job.toml", "--out", "result", "--resume", "--quiet")
+    for site in SITES:
+        sent = long_job.read_json(f"result/{site}/ledger.json")["sent"]
+        assert {entry["what"] for entry in sent} <= {"sum", "texts"}
+
+
 def test_another_job_does_not_resume(long_job):
     process = long_job.start("federate", "job.toml", "--out", "result")
     started(long_job, process)

@@ -218,6 +218,34 @@ def test_a_run_in_which_all_diverged_fails_and_says_so(affpcl):
     assert "all 3 replicates diverged" in done.stderr
 
 
+@pytest.mark.parametrize("key, part", [("step_size_central", "x^c"), ("step_size_objective", "theta^c")])
+def test_a_centre_that_diverges_is_dropped_and_named(affpcl, key, part):
+    affpcl.write("centre.toml", f'''[problem]
+kind = "gaussian"
+agents = 4
+[run]
+steps = 120
+replicates = 2
+step_size = 0.01
+{key} = 5.0
+[[method]]
+kind = "independent"
+[[method]]
+kind = "affpcl"
+name = "plain"
+[[method]]
+kind = "affpcl"
+name = "guarded"
+guard = "full"
+''')
+    printed = affpcl.succeed("run", "centre.toml").stdout
+    assert "plain in 2 of 2" in printed
+    assert f"guarded: the centre's {part} diverged; the guard dropped it and all agents learnt alone" in printed
+    methods = json.loads(affpcl.succeed("run", "centre.toml", "--json").stdout)["settings"][0]["methods"]
+    assert methods[2]["vs_independent"]["mean"] == 1
+    assert methods[2]["central"][{"x^c": "x", "theta^c": "theta"}[part]] is None
+
+
 # --- a log of transitions: the truth is not known, so solutions take the place of errors -----------------------------
 
 LOG = "site,state,next_state,reward,done\n" + "".join(
