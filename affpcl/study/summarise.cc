@@ -93,6 +93,7 @@ class MethodSummary {
     result.vs_independent = against(m, tail);
     result.central_x = mean(over(m, [](const Record& r) { return r.central_x; }));
     result.central_theta = mean(over(m, [](const Record& r) { return r.central_theta; }));
+    result.agents.reserve(first.agent_mse.size());
     for (std::size_t i = 0; i < first.agent_mse.size(); ++i) {
       const auto agent = [i](const Record& r) { return r.agent_mse[i]; };
       result.agents.push_back(

@@ -28,7 +28,8 @@ def result(study):
 # --- one result ------------------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module", params=[(1, 1, "auto"), (2, 1, "agents"), (2, 2, "replicates"), (3, 1, "agents"),
-                                        (3, 2, "agents"), (8, 1, "agents"), (8, 1, "replicates")],
+                                        (3, 2, "agents"), (8, 1, "agents"), (8, 1, "replicates"),
+                                        (16, 1, "agents")],
                 ids=lambda param: "{} ranks, {} threads, split {}".format(*param))
 def job(request, study, mpi):
     """A job that ended, its result's folder, its ranks and its threads."""
@@ -77,6 +78,53 @@ def test_ranks_agree_on_one_instruction_set(mpi, study):
     assert ended.code == 0, ended.said
     assert json.loads(ended.output)["manifest"]["instruction_set"] == "AVX2"
 
+
+# --- problems that every rank makes its share of ---------------------------------------------------------------------
+
+# What asks for agents of other ranks, too: pilot samples of features, all environments, all solutions, all lambdas.
+AFFPCL = '''[[method]]
+kind = "affpcl"
+[[method]]
+kind = "affpcl"
+name = "learnt"
+ratio = "linear"
+features = "bumps"
+[[method]]
+kind = "affpcl"
+name = "known"
+objective = "known"
+ratio = "none"
+[[method]]
+kind = "all_for_all"
+'''
+BASELINES = '''[[method]]
+kind = "independent"
+[[method]]
+kind = "fedavg"
+'''
+
+
+@pytest.mark.parametrize("problem, run, methods", [
+    ('kind = "gaussian"', "step_size = 0.003", AFFPCL),
+    ('kind = "gaussian"\nenvironments = 7', "step_size = 0.003\nparticipation = 0.3", AFFPCL),
+    ('kind = "gaussian"', 'step_size = {schedule = "diminishing", per = "agent"}', AFFPCL),
+    ('kind = "estimation"', "step_size = 0.003", AFFPCL),
+    ('kind = "least_squares"', "step_size = 0.003", AFFPCL),
+    ('kind = "network"', "step_size = 0.003", ""),
+], ids=["gaussian", "environments", "rule", "estimation", "least_squares", "network"])
+def test_a_problem_made_by_share_gives_the_same_result(mpi, study, problem, run, methods):
+    study.write("share.toml", f"[problem]\n{problem}\nagents = 600\ndim = 3\n[run]\nsteps = 12\nreplicates = 1\n"
+                              f"curve_agents = [0, -1]\n{run}\n{methods}{BASELINES}")
+    words = ["run", "share.toml", "--force"]
+    study.succeed(*words, "--out", "share", "--threads", 2)
+    expected = result_of(study.folder / "share")
+    for ranks in (3, 16):
+        ended = mpi.run(ranks, *words, "--out", "shared", "--threads", 1, "--split", "agents")
+        assert ended.code == 0, ended.said
+        assert result_of(study.folder / "shared") == expected, ranks
+
+
+# --- affinity: ranks divide the settings -----------------------------------------------------------------------------
 
 SWEEP = '''[problem]
 kind = "gaussian"
