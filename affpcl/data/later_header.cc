@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "affpcl/base/error.h"
 #include "affpcl/data/csv.h"
@@ -13,7 +14,8 @@ namespace affpcl {
 
 std::string later_header(const std::string& path, std::string_view name, const ReadOptions& options) {
   constexpr int kLines = 20;
-  if (!is_csv(path) || !std::filesystem::is_regular_file(path)) return "";
+  std::error_code none;  // a table in memory is no file
+  if (!std::filesystem::is_regular_file(path, none) || !is_csv(path)) return "";
   for (int more = 1; more <= kLines; ++more) {
     ReadOptions later = options;
     later.skip += more;
