@@ -80,9 +80,9 @@ def message_kind(message: bytes) -> str:
 def message_progress(message: bytes) -> float:
     """How much of its work the site that sent a message has done."""
 
-def message_body(message: bytes) -> bytes:
+def message_numbers(message: bytes) -> bytes:
     """
-    The part or the total that a message carries: numbers of 16 bytes, or texts.
+    The part or the total of a sum that a message carries, 16 bytes a number; nothing of texts.
     """
 
 class FederationCentre:
@@ -181,6 +181,24 @@ class FitOptions:
 
     @level.setter
     def level(self, arg: float, /) -> None: ...
+
+    @property
+    def privacy(self) -> str:
+        """
+        epsilon=4,delta=1e-5: differential privacy of every row, by noise on one release of the agents' moments; gaussian family, exact solver, no scores
+        """
+
+    @privacy.setter
+    def privacy(self, arg: str, /) -> None: ...
+
+    @property
+    def bounds(self) -> str:
+        """
+        `privacy`: what the target and every column are known to lie in, y=0:100,x=-3:3,kind=a|b, or a file of such entries, one a line; values outside are clipped
+        """
+
+    @bounds.setter
+    def bounds(self, arg: str, /) -> None: ...
 
     @property
     def threads(self) -> int:

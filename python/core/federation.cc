@@ -23,12 +23,13 @@ void bind_federation(nb::module_& m) {
   m.def("message_progress",
         [](const nb::bytes& message) { return SiteMessage::decoded(view_of(message)).progress; },
         nb::arg("message"), "How much of its work the site that sent a message has done.");
-  m.def("message_body",
+  m.def("message_numbers",
         [](const nb::bytes& message) {
-          const std::string body = SiteMessage::decoded(view_of(message)).bytes;
-          return nb::bytes(body.data(), body.size());
+          const SiteMessage decoded = SiteMessage::decoded(view_of(message));
+          const std::string numbers = decoded.collective == Collective::kSum ? decoded.bytes : "";
+          return nb::bytes(numbers.data(), numbers.size());
         },
-        nb::arg("message"), "The part or the total that a message carries: numbers of 16 bytes, or texts.");
+        nb::arg("message"), "The part or the total of a sum that a message carries, 16 bytes a number; nothing of texts.");
   nb::class_<FederationCentre>(m, "FederationCentre",
                                "Adds what the sites of a federation send; message() is what all are sent next.")
       .def("__init__",

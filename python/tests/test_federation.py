@@ -191,7 +191,7 @@ def test_secure_sums_show_no_number_of_a_single_site(files, tmp_path):
 
 def numbers_in(message):
     """Small whole numbers, which might stand anywhere by chance, are left out."""
-    body = _core.message_body(message)
+    body = _core.message_numbers(message)
     return [body[k:k + 16] for k in range(0, len(body) - 15, 16) if len(set(body[k:k + 16])) > 6]
 
 

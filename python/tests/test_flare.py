@@ -181,7 +181,7 @@ def test_production_sites_refuse_what_their_own_settings_do_not_allow(folder, pa
 
 def numbers_in(messages):
     """Numbers of sums, 128 bits each; texts, and small whole numbers, which might stand anywhere by chance, are left out."""
-    bodies = (_core.message_body(message) for message in messages)
+    bodies = (_core.message_numbers(message) for message in messages)
     all_numbers = {body[k:k + 16] for body in bodies for k in range(0, len(body) - 15, 16)}
     return {number for number in all_numbers if len(set(number)) > 6 and not number.isascii()}
 
