@@ -24,8 +24,9 @@ extern char** environ;  // NOLINT(readability-redundant-declaration)
 namespace affpcl::cli {
 namespace {
 
-constexpr int kLook = 200;                            // milliseconds between looks for Ctrl-C
-constexpr auto kPatience = std::chrono::seconds(15); // until a process that was asked to end is killed
+constexpr int kLook = 200;  // milliseconds between looks for Ctrl-C
+constexpr auto kPatience =
+    std::chrono::seconds(15);  // until a process that was asked to end is killed
 constexpr std::size_t kMostTail = 4096;
 
 std::array<OwnedFile, 2> make_pipe() {
@@ -45,7 +46,8 @@ void stop_if_interrupted() {
 OwnedFile nameless_file() {
   std::string path = "/tmp/affpcl-XXXXXX";
   OwnedFile file(::mkostemp(path.data(), O_CLOEXEC));
-  if (file.get() < 0) throw Failure(fmt::format("/tmp cannot be written to: {}", std::strerror(errno)));
+  if (file.get() < 0)
+    throw Failure(fmt::format("/tmp cannot be written to: {}", std::strerror(errno)));
   ::unlink(path.c_str());
   return file;
 }
@@ -162,7 +164,8 @@ void Child::stop() {
 std::string Child::last_words() const {
   const off_t size = ::lseek(errors_.get(), 0, SEEK_END);
   std::string tail(std::min(static_cast<std::size_t>(std::max<off_t>(size, 0)), kMostTail), '\0');
-  const ssize_t got = ::pread(errors_.get(), tail.data(), tail.size(), size - static_cast<off_t>(tail.size()));
+  const ssize_t got =
+      ::pread(errors_.get(), tail.data(), tail.size(), size - static_cast<off_t>(tail.size()));
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
   std::string line = tail.substr(tail.find_last_of('\n') + 1);

@@ -32,8 +32,8 @@ class Child {
 
   // Waits until it has ended. Its exit code, or minus the signal that ended it.
   int wait();
-  void ask_to_end();  // SIGTERM
-  void stop();        // the same, and SIGKILL where it goes on for seconds
+  void ask_to_end();               // SIGTERM
+  void stop();                     // the same, and SIGKILL where it goes on for seconds
   std::string last_words() const;  // the last line on standard error
 
  private:

@@ -55,9 +55,10 @@ void add_table(Verb& verb, TableQuestions& o) {
 }
 
 void add_centre(Verb& verb, std::string& centre) {
-  verb.option("--centre", &centre, "FILE",
-              "the centre.json (or model.json) of a fit that these agents took no part in: each gets its "
-              "own model from it and its own rows; columns, family and --target are the centre's");
+  verb.option(
+      "--centre", &centre, "FILE",
+      "the centre.json (or model.json) of a fit that these agents took no part in: each gets its "
+      "own model from it and its own rows; columns, family and --target are the centre's");
 }
 
 void add_long_work(Verb& verb, CommonOptions& o) {
@@ -85,8 +86,8 @@ bool finished_already(const Study& study, CommonOptions& o, const std::string& o
   broadcast(all, answer);
   if (answer[0].empty()) return false;
   if (all.first())
-    fmt::print(stderr, "affpcl: {} holds the complete result of this study; --force runs it again\n",
-               out);
+    fmt::print(stderr,
+               "affpcl: {} holds the complete result of this study; --force runs it again\n", out);
   return true;
 }
 
@@ -97,21 +98,24 @@ StudyResult run_with_progress(const Study& study, const CommonOptions& o,
   Processes& all = processes(o.mpi);
   ProgressLine progress(o.quiet || o.json || !all.first());
   using Split = StudyOptions::Split;
-  StudyResult result = run_study(
-      study,
-      {.threads = o.threads > 0 ? o.threads : default_threads(),
-       .stop = &interruption(),
-       .progress = [&](double share) { progress(share); },
-       .trace = trace,
-       .processes = &all,
-       .split = o.split == "agents"       ? Split::kAgents
-                : o.split == "replicates" ? Split::kReplicates
-                                          : Split::kAuto,
-       .checkpoint = o.checkpoint,
-       .every = o.every,
-       .resume = o.resume,
-       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", spell_options(text, OptionStyle::kCommandLine)); },
-       .stopped = take_time_to_write});
+  StudyResult result =
+      run_study(study, {.threads = o.threads > 0 ? o.threads : default_threads(),
+                        .stop = &interruption(),
+                        .progress = [&](double share) { progress(share); },
+                        .trace = trace,
+                        .processes = &all,
+                        .split = o.split == "agents"       ? Split::kAgents
+                                 : o.split == "replicates" ? Split::kReplicates
+                                                           : Split::kAuto,
+                        .checkpoint = o.checkpoint,
+                        .every = o.every,
+                        .resume = o.resume,
+                        .note =
+                            [](const std::string& text) {
+                              fmt::print(stderr, "affpcl: note: {}\n",
+                                         spell_options(text, OptionStyle::kCommandLine));
+                            },
+                        .stopped = take_time_to_write});
   take_time_to_write();
   if (!result.complete && !o.checkpoint.empty() && all.first())
     fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n",

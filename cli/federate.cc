@@ -36,8 +36,7 @@ struct Options {
 class ShownOnly {
  public:
   ShownOnly() : path_((fs::temp_directory_path() / "affpcl-federation-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Failure(fmt::format("{}: cannot be made", path_));
+    if (::mkdtemp(path_.data()) == nullptr) throw Failure(fmt::format("{}: cannot be made", path_));
   }
   ~ShownOnly() {
     std::error_code error;
@@ -51,7 +50,9 @@ class ShownOnly {
   std::string path_;
 };
 
-std::string journal_of(const std::string& folder) { return (fs::path(folder) / "journal").string(); }
+std::string journal_of(const std::string& folder) {
+  return (fs::path(folder) / "journal").string();
+}
 
 // What sites keep beside their folders for the next attempt: NAME.JOB.sent, NAME.JOB.release.
 std::vector<fs::path> kept_by_sites(const fs::path& folder, std::string_view what) {
@@ -66,16 +67,19 @@ std::vector<fs::path> kept_by_sites(const fs::path& folder, std::string_view wha
 void refuse_folder(const Options& o, bool production) {
   const fs::path folder = o.out;
   const bool there = fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
-  const bool done = fs::exists(folder / "centre"), logged = fs::exists(folder / "flare.log") || !kept_by_sites(folder, ".release").empty();
+  const bool done = fs::exists(folder / "centre"),
+             logged =
+                 fs::exists(folder / "flare.log") || !kept_by_sites(folder, ".release").empty();
   const bool interrupted = fs::exists(journal_of(o.out)) || (production && logged && !done);
   if (o.resume && !interrupted)
     throw BadInput(fmt::format("--resume: there is no interrupted job in {}", o.out));
   if (there && !o.force && !o.resume)
-    throw BadInput(fmt::format("{} exists already{}; choose another --out, or replace it with --force",
-                               o.out, interrupted ? "; --resume goes on with the interrupted job in it" : ""));
+    throw BadInput(
+        fmt::format("{} exists already{}; choose another --out, or replace it with --force", o.out,
+                    interrupted ? "; --resume goes on with the interrupted job in it" : ""));
   if (there && !interrupted && !done && !logged)
-    throw BadInput(fmt::format("{} exists and is not the result of a federation; --force replaces only such",
-                               o.out));
+    throw BadInput(fmt::format(
+        "{} exists and is not the result of a federation; --force replaces only such", o.out));
   if (!o.resume) fs::remove(journal_of(o.out));
   std::error_code error;
   fs::create_directories(folder, error);
@@ -124,14 +128,10 @@ Json summary(const JobFile& job, const Federated& done, const std::string& out) 
     }
     sites.push_back(std::move(site));
   }
-  return Json{{"job", job.name},
-              {"engine", name_of(job.engine)},
-              {"secure", job.secure},
-              {"rounds", done.rounds},
-              {"seconds", done.seconds},
-              {"privacy", std::move(privacy)},
-              {"score", std::move(all)},
-              {"sites", std::move(sites)}};
+  return Json{{"job", job.name},         {"engine", name_of(job.engine)},
+              {"secure", job.secure},    {"rounds", done.rounds},
+              {"seconds", done.seconds}, {"privacy", std::move(privacy)},
+              {"score", std::move(all)}, {"sites", std::move(sites)}};
 }
 
 // What fitting had to say, once where all sites say the same.
@@ -140,7 +140,8 @@ void print_notes(const Json& sites) {
   for (const Json& site : sites.elements())
     for (const Json& note : site["notes"].elements()) {
       const std::string& text = note.string();
-      auto at = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
+      auto at =
+          std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.first == text; });
       if (at == notes.end()) at = notes.insert(at, {text, {}});
       at->second.push_back(site.get<std::string>("site"));
     }
@@ -152,38 +153,44 @@ void print_notes(const Json& sites) {
 void print_scores(const Json& result, std::size_t width) {
   const Json& all = result["score"];
   const auto measure = all.get<std::string>("measure");
-  fmt::print("  {:<{}}  agents  rows      chosen  independent      pooled        gain  gained  even  lost  MB sent\n",
-             "site", width);
+  fmt::print(
+      "  {:<{}}  agents  rows      chosen  independent      pooled        gain  gained  even  lost "
+      " MB sent\n",
+      "site", width);
   for (const Json& site : result["sites"].elements()) {
     const std::string name = site.get<std::string>("site");
     const Json& verdicts = site["verdicts"];
-    fmt::print("  {}{}  {:>6}  {:>4}  {:>10.4g}  {:>11.4g}  {:>10.4g}  {:>10.3g}  {:>6}  {:>4}  {:>4}  {:>7.2f}\n", name,
-               std::string(width - places(name), ' '), site.get<std::int64_t>("agents"),
-               site.get<std::int64_t>("rows"), site.get<double>("given"), site.get<double>("alone"),
-               site.get<double>("pooled"), site.get<double>("alone") - site.get<double>("given"), verdicts.get<std::int64_t>("gained"),
-               verdicts.get<std::int64_t>("even"), verdicts.get<std::int64_t>("lost"),
-               site.get<double>("bytes_sent") / 1e6);
+    fmt::print(
+        "  {}{}  {:>6}  {:>4}  {:>10.4g}  {:>11.4g}  {:>10.4g}  {:>10.3g}  {:>6}  {:>4}  {:>4}  "
+        "{:>7.2f}\n",
+        name, std::string(width - places(name), ' '), site.get<std::int64_t>("agents"),
+        site.get<std::int64_t>("rows"), site.get<double>("given"), site.get<double>("alone"),
+        site.get<double>("pooled"), site.get<double>("alone") - site.get<double>("given"),
+        verdicts.get<std::int64_t>("gained"), verdicts.get<std::int64_t>("even"),
+        verdicts.get<std::int64_t>("lost"), site.get<double>("bytes_sent") / 1e6);
   }
   const Json& loss = all[measure];
   const auto alone = loss.get<double>("alone"), given = loss.get<double>("given");
   const std::string name = measure == "mse"        ? "mean squared error"
                            : measure == "log_loss" ? "log loss"
                                                    : measure;
-  std::fputs(headline_text(fmt::format("learning together took the {} on held-out rows of all sites from {:.4g} "
-                                       "to {:.4g} ({:.1f} % {})",
-                                       name, alone, given, 100 * std::abs(1 - given / alone),
-                                       given <= alone ? "less" : "more"),
-                           output_style())
-                 .c_str(),
-             stdout);
+  std::fputs(
+      headline_text(
+          fmt::format("learning together took the {} on held-out rows of all sites from {:.4g} "
+                      "to {:.4g} ({:.1f} % {})",
+                      name, alone, given, 100 * std::abs(1 - given / alone),
+                      given <= alone ? "less" : "more"),
+          output_style())
+          .c_str(),
+      stdout);
 }
 
 void print_folder(const Json& result, const Options& o, const char* what) {
   if (o.out.empty())
     fmt::print("--out DIR keeps every site's own {}, and the ledger of what it sent\n", what);
   else
-    fmt::print("each site's own {2} in {0}/{1} and so on; what all have in common in {0}/centre\n", o.out,
-               result["sites"][0].get<std::string>("site"), what);
+    fmt::print("each site's own {2} in {0}/{1} and so on; what all have in common in {0}/centre\n",
+               o.out, result["sites"][0].get<std::string>("site"), what);
 }
 
 void print(const Json& result, const Options& o) {
@@ -232,7 +239,8 @@ int federate(Options o) {
       .note = [](const std::string& text) { fmt::print(stderr, "affpcl: note: {}\n", text); }};
   Federated done;
   try {
-    done = job.engine == Engine::kLocal ? federate_local(job, options) : federate_flare(job, options);
+    done =
+        job.engine == Engine::kLocal ? federate_local(job, options) : federate_flare(job, options);
   } catch (const BadInput&) {  // what is new would not go on either; what was there stays
     line.reset();
     if (!o.resume) {
@@ -244,13 +252,16 @@ int federate(Options o) {
   } catch (const std::exception&) {
     line.reset();
     if (!shown && fs::exists(options.journal))
-      fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n", options.journal);
+      fmt::print(stderr, "affpcl: stopped; the same command with --resume goes on from {}\n",
+                 options.journal);
     throw;
   }
   line.reset();
   fs::remove(options.journal);
   if (job.engine == Engine::kProduction) {
-    if (!o.quiet) fmt::print("what all sites have in common in {}/centre; each site has its own models\n", o.out);
+    if (!o.quiet)
+      fmt::print("what all sites have in common in {}/centre; each site has its own models\n",
+                 o.out);
     return kOk;
   }
   const bool study = job.task == "run";
@@ -267,17 +278,25 @@ int federate(Options o) {
 Verb federate_verb() {
   auto o = std::make_shared<Options>();
   Verb verb{.name = "federate",
-            .doc = "one model per agent over several sites, or a study of methods: rows stay where they are, and masked sums leave a site",
+            .doc =
+                "one model per agent over several sites, or a study of methods: rows stay where "
+                "they are, and masked sums leave a site",
             .examples =
                 "Examples:\n  affpcl federate examples/federation/job.toml\n"
                 "  affpcl federate job.toml --out result --report\n"
-                "The job: [job] sites, engine, min_sites, secure; [fit] the options of `affpcl fit`; [site.NAME] data.\n"
-                "task = \"run\": in place of [fit] the spec of `affpcl run` on problem.kind = \"rows\", or spec = \"study.toml\".\n"
-                "engine = \"local\" runs every site as a process of this machine; sim, poc and production run\n"
-                "over NVIDIA FLARE (pip install 'affpcl[flare]'). docs/federation.md sets up three organisations.",
+                "The job: [job] sites, engine, min_sites, secure; [fit] the options of `affpcl "
+                "fit`; [site.NAME] data.\n"
+                "task = \"run\": in place of [fit] the spec of `affpcl run` on problem.kind = "
+                "\"rows\", or spec = \"study.toml\".\n"
+                "engine = \"local\" runs every site as a process of this machine; sim, poc and "
+                "production run\n"
+                "over NVIDIA FLARE (pip install 'affpcl[flare]'). docs/federation.md sets up three "
+                "organisations.",
             .action = [o](const Verb&) { return federate(*o); }};
-  verb.option("job", &o->job, "JOB.toml", "what the sites do together, and where each has its rows", {.required = true});
-  verb.option("--out", &o->out, "DIR", "a folder with one folder for every site, and `centre` for what all have in common");
+  verb.option("job", &o->job, "JOB.toml", "what the sites do together, and where each has its rows",
+              {.required = true});
+  verb.option("--out", &o->out, "DIR",
+              "a folder with one folder for every site, and `centre` for what all have in common");
   verb.flag("--force", &o->force, "replace the folder if it exists");
   verb.flag("--resume", &o->resume, "go on with the interrupted job in the folder");
   verb.flag("--report", &o->report, "also write every site's page, DIR/SITE/report.html");

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 // AFFPCL_PYTHON, the one beside this program (of an installed package), or the first on the PATH.
 std::string python() {
-  if (const char* named = std::getenv("AFFPCL_PYTHON"); named != nullptr && *named != '\0') return named;
+  if (const char* named = std::getenv("AFFPCL_PYTHON"); named != nullptr && *named != '\0')
+    return named;
   const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / "python3";
   return fs::exists(beside) ? beside.string() : "python3";
 }
@@ -66,12 +67,13 @@ Federated federate_flare(const JobFile& job, const FederateOptions& options) {
   if (is_done && code == 0) return done;
   const std::string words = child.last_words();
   if (words.find("No module named") != std::string::npos)
-    throw BadInput(fmt::format("engine = \"{}\" needs the Python package with NVIDIA FLARE: {} -m pip install "
-                               "'affpcl[flare]' (AFFPCL_PYTHON may name another Python); engine = \"local\" "
-                               "needs neither",
-                               name_of(job.engine), interpreter));
-  throw Failure(fmt::format("the process of NVIDIA FLARE ended with code {}: {}; its log is {}", code,
-                            words, log));
+    throw BadInput(
+        fmt::format("engine = \"{}\" needs the Python package with NVIDIA FLARE: {} -m pip install "
+                    "'affpcl[flare]' (AFFPCL_PYTHON may name another Python); engine = \"local\" "
+                    "needs neither",
+                    name_of(job.engine), interpreter));
+  throw Failure(fmt::format("the process of NVIDIA FLARE ended with code {}: {}; its log is {}",
+                            code, words, log));
 }
 
 }  // namespace affpcl::cli

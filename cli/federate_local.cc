@@ -32,7 +32,8 @@ class SpecFile {
  public:
   explicit SpecFile(const JobFile& job)
       : folder_((fs::temp_directory_path() / "affpcl-study-XXXXXX").string()) {
-    if (::mkdtemp(folder_.data()) == nullptr) throw Failure(fmt::format("{}: cannot be made", folder_));
+    if (::mkdtemp(folder_.data()) == nullptr)
+      throw Failure(fmt::format("{}: cannot be made", folder_));
     path_ = (fs::path(folder_) / (job.name + ".toml")).string();
     write_file(path_, job.spec);
   }
@@ -56,7 +57,10 @@ class Local {
         key_(job.key_of_data()),
         program_(fs::read_symlink("/proc/self/exe").string()),
         spec_(job.task == "run" ? std::make_unique<SpecFile>(job) : nullptr),
-        centre_({.job = key_, .sites = names(), .min_sites = job.min_sites, .secure = job.secure,
+        centre_({.job = key_,
+                 .sites = names(),
+                 .min_sites = job.min_sites,
+                 .secure = job.secure,
                  .journal = o.journal}) {
     for (const SiteSettings& site : job.sites) start(site);
   }
@@ -99,7 +103,8 @@ class Local {
   }
 
   void start(const SiteSettings& settings) {
-    const auto threads = std::max<std::size_t>(1, std::thread::hardware_concurrency() / job_.sites.size());
+    const auto threads =
+        std::max<std::size_t>(1, std::thread::hardware_concurrency() / job_.sites.size());
     std::vector<std::string> words = {program_, job_.task};
     const auto add = [&](const std::vector<std::string>& more) {
       words.insert(words.end(), more.begin(), more.end());
@@ -115,8 +120,8 @@ class Local {
         words.push_back(word);
     add(settings.words);
     if (!settings.options.contains("threads")) add({"--threads", std::to_string(threads)});
-    add({"--site", settings.name, "--job", key_, "--out", (fs::path(o_.out) / settings.name).string(),
-         "--force", "--quiet"});
+    add({"--site", settings.name, "--job", key_, "--out",
+         (fs::path(o_.out) / settings.name).string(), "--force", "--quiet"});
     if (settings.may_leave) add({"--may-leave"});
     if (!job_.secure) add({"--unmasked"});
     if (o_.report) add({"--report"});
@@ -166,13 +171,15 @@ class Local {
       refused_.push_back(name);
       return centre_.fail(fmt::format("the site '{}' cannot go on", name));
     }
-    const std::string killed = fmt::format("the process of site '{}' was killed (signal {})", name, -code);
+    const std::string killed =
+        fmt::format("the process of site '{}' was killed (signal {})", name, -code);
     centre_.lost(name);
     if (centre_.may_drop()) {
       centre_.drop_lost();
       return o_.note(killed + "; the others start again without it");
     }
-    if (site.starts == kMostStarts) return centre_.fail(fmt::format("{} {} times", killed, kMostStarts));
+    if (site.starts == kMostStarts)
+      return centre_.fail(fmt::format("{} {} times", killed, kMostStarts));
     o_.note(killed + "; started again");
     start(*site.settings);
     centre_.back(name);
@@ -192,9 +199,9 @@ class Local {
           said.erase(0, said.find_first_not_of(":, ", file.size()));
       by_sentence[said].push_back(name);
     }
-    const auto fewest = std::min_element(by_sentence.begin(), by_sentence.end(), [](auto& a, auto& b) {
-      return a.second.size() < b.second.size();
-    });
+    const auto fewest =
+        std::min_element(by_sentence.begin(), by_sentence.end(),
+                         [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
     const std::string text = fmt::format("site{} '{}': {}", fewest->second.size() > 1 ? "s" : "",
                                          join(fewest->second, "', '"), fewest->first);
     if (input) throw BadInput(text);

@@ -37,13 +37,20 @@ Json study_summary(const JobFile& job, const Federated& done, const std::string&
     std::size_t agents = 0;
     for (const Json& setting : own["settings"].elements())
       agents = setting["methods"][0]["agents"].size();
-    sites.push_back({{"site", name},
-                     {"agents", agents},
-                     {"bytes_sent", own["manifest"]["communication"].get<std::int64_t>("bytes_sent")}});
+    sites.push_back(
+        {{"site", name},
+         {"agents", agents},
+         {"bytes_sent", own["manifest"]["communication"].get<std::int64_t>("bytes_sent")}});
   }
-  return Json{{"job", job.name},       {"task", job.task},       {"engine", name_of(job.engine)},
-              {"secure", job.secure},  {"rounds", done.rounds},  {"seconds", done.seconds},
-              {"agents", centre["agents"]}, {"settings", centre["settings"]}, {"sites", std::move(sites)}};
+  return Json{{"job", job.name},
+              {"task", job.task},
+              {"engine", name_of(job.engine)},
+              {"secure", job.secure},
+              {"rounds", done.rounds},
+              {"seconds", done.seconds},
+              {"agents", centre["agents"]},
+              {"settings", centre["settings"]},
+              {"sites", std::move(sites)}};
 }
 
 void print_study(const Json& summary) {
@@ -62,9 +69,11 @@ void print_study(const Json& summary) {
     for (const Json& m : setting["methods"].elements()) {
       const std::string name = m.get<std::string>("name");
       const std::int64_t diverged = setting["diverged"].get<std::int64_t>(name);
-      fmt::print("  {}{}  {:<32}  {}{}\n", name, std::string(width - places(name), ' '), interval(m["mse"]),
-                 interval(m["vs_independent"]),
-                 diverged > 0 ? fmt::format("diverged in {} of {}", diverged, setting.get<std::int64_t>("replicates")) : "");
+      fmt::print("  {}{}  {:<32}  {}{}\n", name, std::string(width - places(name), ' '),
+                 interval(m["mse"]), interval(m["vs_independent"]),
+                 diverged > 0 ? fmt::format("diverged in {} of {}", diverged,
+                                            setting.get<std::int64_t>("replicates"))
+                              : "");
     }
   }
   fmt::print("  {:<{}}  agents  MB sent\n", "site", wide);

@@ -56,7 +56,7 @@ struct FitVerb {
   FitOptions fit;
   TableQuestions table;
   std::string out, centre, solver = "exact", offset_scale = "link", covariance = "average",
-              approximation = "auto", estimate = "auto", sum = "float";
+                           approximation = "auto", estimate = "auto", sum = "float";
   std::vector<std::string> values;
   TdLog::Config td;
   std::string sort = "gain", forecast;
@@ -100,8 +100,9 @@ void add_solver(Verb& verb, FitVerb& o) {
   verb.flag("--no-score", &o.no_score, "only personalised models, without cross-validation");
   add_param(verb, "repeats", &o.fit.repeats, "N");
   add_param(verb, "level", &o.fit.level, "LEVEL");
-  verb.option("--forecast", &o.forecast, "DIR",
-              "result folder of `affpcl affinity` on the same data: a note says how its forecast came out");
+  verb.option(
+      "--forecast", &o.forecast, "DIR",
+      "result folder of `affpcl affinity` on the same data: a note says how its forecast came out");
   add_param(verb, "folds", &o.table.frame.folds, "COLUMN");
   verb.option(
       "--test", &o.table.frame.test, "FILE",
@@ -166,8 +167,7 @@ FitOptions checked_options(const FitVerb& o, const Verb& verb) {
   options.frame = o.table.options(static_cast<std::uint64_t>(o.seed));
   if (o.offset_scale == "response") options.frame.offset_scale = OffsetScale::kResponse;
   const FrameOptions& frame = options.frame;
-  if (!o.centre.empty())
-    options.centre = std::make_shared<const Model>(read_model(o.centre));
+  if (!o.centre.empty()) options.centre = std::make_shared<const Model>(read_model(o.centre));
   if (o.table.task == "td") {
     take_log(options.td.emplace(o.td), frame);
     if (verb.given("--solver") && o.solver == "exact")
@@ -233,10 +233,10 @@ constexpr std::size_t kSiteLevelRows = 10;  // a site names no level with fewer
 // This site's part of a federated fit: its own agents' models, in the folder.
 int fit_at_site(const FitVerb& o, const Verb& verb, const std::string& command_line) {
   FitOptions options = checked_options(o, verb);
-  if (options.solver != SolverKind::kExact)
-    throw BadInput("--site needs --solver exact");
+  if (options.solver != SolverKind::kExact) throw BadInput("--site needs --solver exact");
   if (options.centre)
-    throw BadInput("--centre is for agents that join later, and --site for those of the fit itself");
+    throw BadInput(
+        "--centre is for agents that join later, and --site for those of the fit itself");
   if (o.out.empty()) throw BadInput("--site needs --out, the folder of the site's own models");
   if (!verb.given("--level-rows")) options.frame.level_rows = kSiteLevelRows;
   options.frame.site = o.site.name;

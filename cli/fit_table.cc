@@ -88,9 +88,10 @@ void print_agents(const FitResult& r, const AgentsShown& shown, const Style& sty
   const std::size_t bar =
       used + kLeastBar <= style.width ? std::min(kMostBar, style.width - used) : 0;
   fmt::print("  {:<{}} {:>6}  {:>9} {:>11}", "agent", width, "rows", "chosen", "independent");
-  fmt::print("{}  {:>9}{}", pooled ? fmt::format(" {:>9}", m.joined ? "centre" : "pooled") : "", "gain",
-             percents ? fmt::format(" {:>8}", "") : "");
-  fmt::print("{} {:>7}{}  verdict\n", intervals ? fmt::format(" {:<22}", fmt::format("{:g} % interval", 100 * r.level)) : "",
+  fmt::print("{}  {:>9}{}", pooled ? fmt::format(" {:>9}", m.joined ? "centre" : "pooled") : "",
+             "gain", percents ? fmt::format(" {:>8}", "") : "");
+  fmt::print("{} {:>7}{}  verdict\n",
+             intervals ? fmt::format(" {:<22}", fmt::format("{:g} % interval", 100 * r.level)) : "",
              "chance", bar > 0 ? fmt::format("  {:<{}}", "chosen / independent", bar + 1) : "");
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (k == most - tail && order.size() > most) {
@@ -169,7 +170,7 @@ void print_fit(const FitResult& r, const AgentsShown& agents, const Style& style
              m.joined ? fmt::format("joined to a centre of {} agents and {} rows", m.centre_agents,
                                     m.centre_rows)
              : m.solver == SolverKind::kExact ? "random-effects covariance: " + covariances(m)
-                                            : "in one pass by " + m.method);
+                                              : "in one pass by " + m.method);
   for (const std::string& note : r.notes)
     fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   if (!r.scored) {

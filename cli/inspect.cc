@@ -136,12 +136,12 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
   const Encoding& e = m.encoding;
   const std::vector<std::string> names = e.names();
   fmt::print("{} of '{}': {} agent{}, {} rows, {} columns{}\n", e.task(), e.predicted(),
-             m.agents.empty() ? m.centre_agents : m.agents.size(), m.agents.size() == 1 ? "" : "s", m.rows,
-             names.size() - 1,
+             m.agents.empty() ? m.centre_agents : m.agents.size(), m.agents.size() == 1 ? "" : "s",
+             m.rows, names.size() - 1,
              m.agents.empty() ? "; the centre alone, without the agents' own models"
-             : m.joined ? fmt::format("; joined to a centre of {} agents and {} rows", m.centre_agents,
-                                      m.centre_rows)
-                        : std::string());
+             : m.joined       ? fmt::format("; joined to a centre of {} agents and {} rows",
+                                            m.centre_agents, m.centre_rows)
+                              : std::string());
   fmt::print("made by affpcl {}{}{}\n", m.version, m.command.empty() ? "" : ": ", m.command);
   const AgentModel* const own =
       only == nullptr ? nullptr : &shown.agents[static_cast<std::size_t>(only - m.agents.data())];
@@ -192,8 +192,10 @@ void print_model(const Model& m, const Model& shown, const AgentModel* only, boo
       fmt::print("an agent never seen has {:.2g} centre + {:.2g} pooled, by held-out agents\n",
                  1 - channel.pooled_weight, channel.pooled_weight);
   if (const std::vector<std::string> open = undetermined_names(shown); !open.empty())
-    fmt::print("no standard error: columns are collinear, and the rows settle sums of the effects of {} only\n",
-               join(open, ", "));
+    fmt::print(
+        "no standard error: columns are collinear, and the rows settle sums of the effects of {} "
+        "only\n",
+        join(open, ", "));
   const char* const scale = e.numeric() || !e.generalised()
                                 ? "in units of the target"
                                 : "on the scale of the linear predictor";
@@ -234,7 +236,7 @@ std::string as_csv(const Model& m, const AgentModel* only, double level) {
     const ChannelModel& channel = m.channels[c];
     const std::vector<double> spread = spread_of(channel);
     for (std::size_t j = 0; j < names.size(); ++j) {
-      const double se = centre             ? standard_error(channel, j)
+      const double se = centre            ? standard_error(channel, j)
                         : j < l.se.size() ? l.se[j]
                                           : std::nan("");
       const double half =

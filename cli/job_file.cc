@@ -33,19 +33,19 @@ using Names = std::vector<std::string_view>;
 const Names kTasks = {"fit", "run"};
 const Names kSections = {"job", "fit", "privacy", "site"};
 const Names kRunSections = {"job", "site", "title", "problem", "run", "method", "sweep"};
-const Names kJobKeys = {"task",    "engine",      "name",   "sites", "min_sites",
-                        "secure", "startup_kit", "timeout", "user", "spec"};
+const Names kJobKeys = {"task",   "engine",      "name",    "sites", "min_sites",
+                        "secure", "startup_kit", "timeout", "user",  "spec"};
 // Keys that concern how a site reads its own rows; `data` and `may_leave` are its own alone.
-const Names kSiteKeys = {"data", "may_leave", "with", "agent", "exclude",  "sep",
-                         "decimal", "encoding", "na", "skip",  "comment", "threads"};
+const Names kSiteKeys = {"data",    "may_leave", "with", "agent", "exclude", "sep",
+                         "decimal", "encoding",  "na",   "skip",  "comment", "threads"};
 // Of a study; those but threads take the place of the study's problem.KEY.
 const Names kRunSiteKeys = {"data", "may_leave", "with", "weights", "agent", "threads"};
 // Options of `fit` that the federation sets, or that belong to one site.
 const std::set<std::string_view> kNotInFit = {
-    "data", "with", "site", "job", "may_leave", "unmasked", "out",  "force", "report",
-    "top",  "sort", "all",  "json", "quiet",     "threads",  "sum", "test",  "centre",
-    "privacy", "bounds"};  // these have a section of their own
-constexpr double kLongest = 86'400;  // seconds
+    "data",    "with",   "site", "job",    "may_leave", "unmasked", "out",
+    "force",   "report", "top",  "sort",   "all",       "json",     "quiet",
+    "threads", "sum",    "test", "centre", "privacy",   "bounds"};  // these have a section of their own
+constexpr double kLongest = 86'400;                                 // seconds
 
 class Reader {
  public:
@@ -71,7 +71,8 @@ class Reader {
     std::string engine = "local";
     take(job, "task", out.task);
     if (std::find(kTasks.begin(), kTasks.end(), out.task) == kTasks.end())
-      fail(fmt::format("job.task = \"{}\" is not available in a federation; allowed: fit, run", out.task),
+      fail(fmt::format("job.task = \"{}\" is not available in a federation; allowed: fit, run",
+                       out.task),
            job.get("task"));
     only("", root, out.task == "run" ? kRunSections : kSections);
     take(job, "engine", engine);
@@ -85,8 +86,8 @@ class Reader {
     take(job, "user", out.user);
     out.timeout = number(job, "timeout", out.timeout, 1, kLongest);
     take_sites(root, job, out);
-    out.min_sites = static_cast<std::size_t>(
-        number(job, "min_sites", 0, out.secure ? 3 : 2, static_cast<double>(out.sites.size()), true));
+    out.min_sites = static_cast<std::size_t>(number(job, "min_sites", 0, out.secure ? 3 : 2,
+                                                    static_cast<double>(out.sites.size()), true));
     take_kit(job, out);
     if (out.task == "run") {
       take_study(root, job, out);
@@ -95,7 +96,8 @@ class Reader {
     if (job.contains("spec")) fail("job.spec belongs to task = \"run\"", job.get("spec"));
     const toml::table& fit = section(root, "fit");
     only("fit", fit, {fit_keys_.begin(), fit_keys_.end()});
-    for (const auto& [key, node] : fit) add("fit", std::string(key.str()), node, out.options, out.words);
+    for (const auto& [key, node] : fit)
+      add("fit", std::string(key.str()), node, out.options, out.words);
     check_words("[fit]", out.words);
     take_privacy(root, out);
     return out;
@@ -112,7 +114,8 @@ class Reader {
     std::ifstream in(path_, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(in), {});
     const std::string& text = text_;
-    if (!in || fs::is_directory(path_)) throw BadInput(fmt::format("cannot read the job {}", path_));
+    if (!in || fs::is_directory(path_))
+      throw BadInput(fmt::format("cannot read the job {}", path_));
     if (const TomlFault fault = toml_fault(text); fault.line > 0)
       throw BadInput(fmt::format("{} line {}: {}", path_, fault.line, fault.what));
     try {
@@ -157,8 +160,8 @@ class Reader {
     const auto value = node->value<double>();
     if (!node->is_number() || !value || !(*value >= lo && *value <= hi) ||
         (whole && *value != std::floor(*value)))
-      fail(fmt::format("job.{} must be a {}number from {:.0f} to {:.0f}", key, whole ? "whole " : "",
-                       lo, hi),
+      fail(fmt::format("job.{} must be a {}number from {:.0f} to {:.0f}", key,
+                       whole ? "whole " : "", lo, hi),
            node);
     return *value;
   }
@@ -181,8 +184,9 @@ class Reader {
     const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; };
     if (name.empty() || name.size() > 60 || !std::all_of(name.begin(), name.end(), plain) ||
         std::isalnum(static_cast<unsigned char>(name[0])) == 0)
-      fail(fmt::format("{} '{}' must be of letters, digits, - and _, and begin with a letter or digit",
-                       where, name),
+      fail(fmt::format(
+               "{} '{}' must be of letters, digits, - and _, and begin with a letter or digit",
+               where, name),
            node);
   }
 
@@ -192,32 +196,39 @@ class Reader {
     for (const std::string& name : texts("job.sites", *node)) {
       check_name("job.sites:", name, node);
       if (name == "centre" || name == "server")
-        fail(fmt::format("job.sites: '{}' is the name of the centre's own folder or program", name), node);
+        fail(fmt::format("job.sites: '{}' is the name of the centre's own folder or program", name),
+             node);
       for (const SiteSettings& s : out.sites)
         if (s.name == name) fail(fmt::format("job.sites names '{}' twice", name), node);
       out.sites.emplace_back().name = name;
     }
     const std::size_t fewest = out.secure ? 3 : 2;
     if (out.sites.size() < fewest)
-      fail(fmt::format("job.sites has {} name{}; {} needs {} sites or more{}", out.sites.size(),
-                       out.sites.size() == 1 ? "" : "s", out.secure ? "secure = true" : "a federation", fewest,
-                       out.secure ? ": of two, each can subtract its own numbers from the sum" : ""),
-           node);
+      fail(
+          fmt::format("job.sites has {} name{}; {} needs {} sites or more{}", out.sites.size(),
+                      out.sites.size() == 1 ? "" : "s",
+                      out.secure ? "secure = true" : "a federation", fewest,
+                      out.secure ? ": of two, each can subtract its own numbers from the sum" : ""),
+          node);
     const toml::node* sections = root.get("site");
     if (out.engine == Engine::kProduction) {
       if (sections != nullptr)
-        fail("[site.…] does not belong into the job of engine = \"production\": each site's settings "
-             "are in a file of its own",
-             sections);
+        fail(
+            "[site.…] does not belong into the job of engine = \"production\": each site's "
+            "settings "
+            "are in a file of its own",
+            sections);
       return;
     }
-    if (sections != nullptr && !sections->is_table()) fail("site must be sections [site.NAME]", sections);
+    if (sections != nullptr && !sections->is_table())
+      fail("site must be sections [site.NAME]", sections);
     Names names;
     for (const SiteSettings& s : out.sites) names.push_back(s.name);
     if (sections != nullptr)
       for (const auto& [key, section] : *sections->as_table())
         if (std::find(names.begin(), names.end(), key.str()) == names.end())
-          fail(fmt::format("[site.{}] is of no site in job.sites{}", key.str(), hint(key.str(), names)),
+          fail(fmt::format("[site.{}] is of no site in job.sites{}", key.str(),
+                           hint(key.str(), names)),
                &section);
     for (SiteSettings& site : out.sites) {
       const toml::node* own = sections == nullptr ? nullptr : sections->as_table()->get(site.name);
@@ -273,19 +284,26 @@ class Reader {
     std::string terms, bounds;
     for (const char* key : {"epsilon", "delta"}) {
       const toml::node* node = privacy.get(key);
-      if (node == nullptr || !node->is_number()) fail(fmt::format("privacy.{} must be a number", key), node);
+      if (node == nullptr || !node->is_number())
+        fail(fmt::format("privacy.{} must be a number", key), node);
       terms += fmt::format("{}{}={}", terms.empty() ? "" : ",", key, *node->value<double>());
     }
     const toml::node* listed = privacy.get("bounds");
     if (listed == nullptr || !listed->is_table())
-      fail("privacy.bounds must be a section [privacy.bounds] with every column: y = [0, 100], kind = [\"a\", \"b\"]", listed);
+      fail(
+          "privacy.bounds must be a section [privacy.bounds] with every column: y = [0, 100], kind "
+          "= [\"a\", \"b\"]",
+          listed);
     for (const auto& [key, node] : *listed->as_table()) {
       const std::string column(key.str()), where = "privacy.bounds." + column;
       const auto* pair = node.as_array();
-      const bool numbers = pair != nullptr && pair->size() == 2 && (*pair)[0].is_number() && (*pair)[1].is_number();
+      const bool numbers =
+          pair != nullptr && pair->size() == 2 && (*pair)[0].is_number() && (*pair)[1].is_number();
       bounds += (bounds.empty() ? "" : ",") +
-                csv_field(column + "=" + (numbers ? fmt::format("{}:{}", *(*pair)[0].value<double>(), *(*pair)[1].value<double>())
-                                                  : join(texts(where, node), "|")));
+                csv_field(column + "=" +
+                          (numbers ? fmt::format("{}:{}", *(*pair)[0].value<double>(),
+                                                 *(*pair)[1].value<double>())
+                                   : join(texts(where, node), "|")));
     }
     out.options["privacy"] = terms, out.options["bounds"] = bounds;
     const std::vector<std::string> words = {"--privacy=" + terms, "--bounds=" + bounds};
@@ -300,11 +318,13 @@ class Reader {
   void take_kit(const toml::table& job, JobFile& out) const {
     if (out.engine == Engine::kProduction) {
       if (out.startup_kit.empty())
-        fail("job.startup_kit is missing: the folder of the administrator's startup kit, which "
-             "`nvflare provision` made");
+        fail(
+            "job.startup_kit is missing: the folder of the administrator's startup kit, which "
+            "`nvflare provision` made");
       out.startup_kit = fs::absolute(folder_ / out.startup_kit).lexically_normal().string();
       if (!fs::is_directory(out.startup_kit))
-        fail(fmt::format("job.startup_kit: there is no folder {}", out.startup_kit), job.get("startup_kit"));
+        fail(fmt::format("job.startup_kit: there is no folder {}", out.startup_kit),
+             job.get("startup_kit"));
     } else if (!out.startup_kit.empty() || !out.user.empty()) {
       fail("job.startup_kit and job.user belong to engine = \"production\"",
            job.get(out.user.empty() ? "startup_kit" : "user"));
@@ -323,7 +343,8 @@ class Reader {
       if (key == "score" ? !*value : *value) words.push_back(option.name);
       return;
     }
-    if (node.is_boolean() || node.is_table() || node.is_date() || node.is_date_time() || node.is_time())
+    if (node.is_boolean() || node.is_table() || node.is_date() || node.is_date_time() ||
+        node.is_time())
       fail(fmt::format("{} has a value of a kind that it does not take", name), &node);
     std::string text;
     if (const auto* whole = node.as_integer()) {
@@ -338,8 +359,7 @@ class Reader {
     } else {
       const std::vector<std::string> list = texts(name, node);
       options[key] = Json(list);
-      for (const std::string& item : list)
-        text += (text.empty() ? "" : ",") + csv_field(item);
+      for (const std::string& item : list) text += (text.empty() ? "" : ",") + csv_field(item);
     }
     words.push_back(option.name + "=" + text);
   }
@@ -368,7 +388,8 @@ class Reader {
     } else {
       for (const auto& [key, node] : root)
         if (key.str() != "job" && key.str() != "site")
-          fail(fmt::format("{} is in the study already: job.spec = \"{}\"", key.str(), file), &node);
+          fail(fmt::format("{} is in the study already: job.spec = \"{}\"", key.str(), file),
+               &node);
       name = (folder_ / file).string();
       std::ifstream in(name, std::ios::binary);
       out.spec.assign(std::istreambuf_iterator<char>(in), {});
@@ -378,22 +399,27 @@ class Reader {
     const Study study = read_study(out.spec, name);
     for (const Setting& s : study.settings) {
       if (s.spec.problem_kind != "rows")
-        throw BadInput(fmt::format("{}: problem.kind = \"{}\" is not available in a federation; allowed: rows",
-                                   name, s.spec.problem_kind));
+        throw BadInput(
+            fmt::format("{}: problem.kind = \"{}\" is not available in a federation; allowed: rows",
+                        name, s.spec.problem_kind));
       for (const char* key : {"file", "with", "weights"})
         if (!s.spec.problem.text(key).empty())
-          throw BadInput(fmt::format("{}: problem.{} belongs to the sites: [site.NAME] {}", name, key,
-                                     std::string_view(key) == "file" ? "data" : key));
+          throw BadInput(fmt::format("{}: problem.{} belongs to the sites: [site.NAME] {}", name,
+                                     key, std::string_view(key) == "file" ? "data" : key));
     }
   }
 
   // The text with empty lines in place of these sections, so that lines keep their numbers.
-  std::string without_sections(const toml::table& root, const std::set<std::string_view>& left_out) const {
+  std::string without_sections(const toml::table& root,
+                               const std::set<std::string_view>& left_out) const {
     std::map<std::size_t, bool> begins;  // line of a section: whether it is kept
-    const auto add = [&](const toml::node& node, bool kept) { begins[node.source().begin.line] = kept; };
+    const auto add = [&](const toml::node& node, bool kept) {
+      begins[node.source().begin.line] = kept;
+    };
     for (const auto& [key, node] : root) {
       const bool kept = !left_out.contains(key.str());
-      if (const toml::table* section = node.as_table(); section != nullptr && !section->is_inline()) {
+      if (const toml::table* section = node.as_table();
+          section != nullptr && !section->is_inline()) {
         add(node, kept);
         for (const auto& [inner, part] : *section)
           if (part.is_table() && !part.as_table()->is_inline()) add(part, kept);
@@ -431,12 +457,14 @@ std::string JobFile::key() const {
 
 std::string JobFile::key_of_data() const {
   std::vector<std::string> files;
-  for (const SiteSettings& site : sites) files.insert(files.end(), site.data.begin(), site.data.end());
+  for (const SiteSettings& site : sites)
+    files.insert(files.end(), site.data.begin(), site.data.end());
   return hash_of_files(key(), files);
 }
 
 std::string hash_of_files(const std::string& text, const std::vector<std::string>& files) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       &XXH3_freeState);
   XXH3_128bits_reset(state.get());
   XXH3_128bits_update(state.get(), text.data(), text.size());
   std::vector<char> block(std::size_t{1} << 16);
@@ -459,10 +487,18 @@ Json JobFile::json() const {
     settings["may_leave"] = site.may_leave;
     if (engine != Engine::kProduction) own[site.name] = std::move(settings);
   }
-  return Json{{"name", name},       {"task", task},          {"engine", name_of(engine)},
-              {"sites", names},     {"min_sites", min_sites}, {"secure", secure},
-              {"timeout", timeout}, {"startup_kit", startup_kit}, {"user", user},
-              {"fit", options},     {"spec", spec},          {"site", std::move(own)}};
+  return Json{{"name", name},
+              {"task", task},
+              {"engine", name_of(engine)},
+              {"sites", names},
+              {"min_sites", min_sites},
+              {"secure", secure},
+              {"timeout", timeout},
+              {"startup_kit", startup_kit},
+              {"user", user},
+              {"fit", options},
+              {"spec", spec},
+              {"site", std::move(own)}};
 }
 
 JobFile read_job(const std::string& path) { return Reader(path).read(); }

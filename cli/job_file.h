@@ -26,22 +26,22 @@ struct SiteSettings {
 };
 
 struct JobFile {
-  std::string name;  // of the job; the file's name if left out
+  std::string name;          // of the job; the file's name if left out
   std::string task = "fit";  // or run
   std::string spec;          // run: the study, without the sections of the job
   Engine engine = Engine::kLocal;
   std::vector<SiteSettings> sites;
   std::size_t min_sites = 0;  // 0: all
   bool secure = true;
-  double timeout = 600;        // seconds for an answer of a site
-  std::string startup_kit;     // production: the folder of the administrator's startup kit
-  std::string user;            // production: the administrator's name
+  double timeout = 600;            // seconds for an answer of a site
+  std::string startup_kit;         // production: the folder of the administrator's startup kit
+  std::string user;                // production: the administrator's name
   std::vector<std::string> words;  // [fit] as the command line has it
   Json options = Json::object();   // [fit]
 
-  std::string key() const;  // a hash of what all sites agree to
+  std::string key() const;          // a hash of what all sites agree to
   std::string key_of_data() const;  // and of the sites' files, where all are on this machine
-  Json json() const;        // for affpcl.flare
+  Json json() const;                // for affpcl.flare
 };
 
 // Of a text and what is in the files; those that cannot be read are left out.

@@ -41,8 +41,9 @@ void use_set_asked_for() {
   if (name == nullptr || *name == '\0') return;
   const std::vector<std::string> known = affpcl::available_instruction_sets();
   if (std::find(known.begin(), known.end(), name) == known.end())
-    throw affpcl::BadInput(fmt::format("AFFPCL_INSTRUCTION_SET = {} is not available on this machine; available: {}",
-                                       name, affpcl::join(known, ", ")));
+    throw affpcl::BadInput(
+        fmt::format("AFFPCL_INSTRUCTION_SET = {} is not available on this machine; available: {}",
+                    name, affpcl::join(known, ", ")));
   affpcl::use_instruction_set(name);
 }
 
@@ -80,7 +81,8 @@ int main(int argc, char** argv) {
           "Every verb has --help with an example. Exit codes: 0 ok, 1 failed, 2 bad input, 130 "
           "interrupted.",
       .verbs = {run_verb(line), reproduce_verb(line), affinity_verb(line), fit_verb(line),
-                federate_verb(), predict_verb(), inspect_verb(), report_verb(), list_verb(), bench_verb()}};
+                federate_verb(), predict_verb(), inspect_verb(), report_verb(), list_verb(),
+                bench_verb()}};
   try {
     const auto [verb, text] = read_command_line(argc, argv, program);
     if (verb != nullptr) use_set_asked_for();

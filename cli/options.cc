@@ -126,7 +126,8 @@ void Verb::option(const Param& param, std::map<std::string, Value>& values) {
   static constexpr const char* kTypes[] = {"", "N", "NUMBER", "TEXT", "A,B"};
   std::string dashed = fmt::format("--{}", param.name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
-  const std::string type = param.choices.empty() ? kTypes[param.fallback.index()] : join(param.choices, "|");
+  const std::string type =
+      param.choices.empty() ? kTypes[param.fallback.index()] : join(param.choices, "|");
   option(dashed, MapEntry{&values, std::string(param.name), param.fallback}, type,
          fmt::format("{} (default: {})", param.doc, to_text(param.fallback)),
          {.commas = std::holds_alternative<std::vector<double>>(param.fallback),

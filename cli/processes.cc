@@ -90,8 +90,8 @@ Processes& processes(bool anyway) {
 bool first_alone(const std::string& what) {
   const Launched l = launched();
   if (l.rank == 0 && l.count > 1)
-    fmt::print(stderr, "affpcl: note: {} runs on one rank: rank 0 of {} works alone\n",
-               what, l.count);
+    fmt::print(stderr, "affpcl: note: {} runs on one rank: rank 0 of {} works alone\n", what,
+               l.count);
   return l.rank == 0;
 }
 

@@ -60,7 +60,8 @@ Verb report_verb() {
                 "Examples:\n  affpcl report result\n"
                 "  affpcl report before after --out changes.html",
             .action = [o](const Verb&) { return report(*o); }};
-  verb.option("folders", &o->folders, "DIR", "folder that run, reproduce, fit or affinity wrote; or two",
+  verb.option("folders", &o->folders, "DIR",
+              "folder that run, reproduce, fit or affinity wrote; or two",
               {.required = true, .most = 2});
   verb.option("--out", &o->out, "PAGE.html", "the page (default: report.html in the last folder)");
   verb.flag("--force", &o->force, "replace the page if it exists");

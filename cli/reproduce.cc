@@ -243,15 +243,14 @@ int reproduce(const Options& o, const std::string& command_line) {
 
 Verb reproduce_verb(const std::string& command_line) {
   auto o = std::make_shared<Options>();
-  Verb verb{
-      .name = "reproduce",
-      .doc = "the paper's figures and theorems, with what was expected",
-      .examples =
-          "Examples:\n  affpcl reproduce fig-comparison --out result --figures pdf\n"
-          "  affpcl reproduce all\n"
-          "  affpcl reproduce benchmark --out result --report",
-      .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
-      .many_processes = true};
+  Verb verb{.name = "reproduce",
+            .doc = "the paper's figures and theorems, with what was expected",
+            .examples =
+                "Examples:\n  affpcl reproduce fig-comparison --out result --figures pdf\n"
+                "  affpcl reproduce all\n"
+                "  affpcl reproduce benchmark --out result --report",
+            .action = [o, command_line](const Verb&) { return reproduce(*o, command_line); },
+            .many_processes = true};
   verb.option("names", &o->names, "NAME…", "which studies; 'all' for all; none lists them");
   verb.option("--data", &o->data, "DIR",
               "folder of the features that the fig-real studies need; without it `all` leaves them "

@@ -32,7 +32,8 @@ void refuse_files(const Options& o) {
     for (const char* key : {"file", "with", "weights"})
       if (const auto value = s.spec.problem.all().find(key);
           value != s.spec.problem.all().end() && value->second != Value(""))
-        throw BadInput(fmt::format("problem.{} is not for the job to say: every site has files of its own", key));
+        throw BadInput(fmt::format(
+            "problem.{} is not for the job to say: every site has files of its own", key));
     if (!s.spec.schedule.empty())
       throw BadInput("run.schedule is not available in a federation; run.participation is");
   }
@@ -42,7 +43,8 @@ void refuse_files(const Options& o) {
 int run_at_site(const Options& o, const std::string& command_line) {
   if (o.out.empty()) throw BadInput("--site needs --out, the folder of the site's own results");
   if (!o.trace.empty() || !o.checkpoint.empty() || o.resume)
-    throw BadInput("--trace, --checkpoint and --resume are not for a site: the centre keeps a journal");
+    throw BadInput(
+        "--trace, --checkpoint and --resume are not for a site: the centre keeps a journal");
   refuse_files(o);
   const Study study = read_study_file(o.spec, o.overrides());
   if (o.report) refuse_report_without(o.out);
@@ -58,10 +60,11 @@ int run_at_site(const Options& o, const std::string& command_line) {
   at_site(
       site_of_job,
       [&](SiteProcesses& site) {
-        done = run_study_at_site(study, {.threads = o.threads,
-                                         .stop = &interruption(),
-                                         .progress = [&](double share) { site.set_progress(share); },
-                                         .processes = &site});
+        done =
+            run_study_at_site(study, {.threads = o.threads,
+                                      .stop = &interruption(),
+                                      .progress = [&](double share) { site.set_progress(share); },
+                                      .processes = &site});
         take_time_to_write();
         return centre_json(done);
       },

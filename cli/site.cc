@@ -77,20 +77,26 @@ void add_site(Verb& verb, SiteOfJob& site) {
   verb.flag("--may-leave", &site.may_leave,
             "--site: the others may go on without this site, and then learn the sums of its rows");
   verb.flag("--unmasked", &site.unmasked,
-            "--site: answer also where sums are not masked, so that the centre can read each site's part");
+            "--site: answer also where sums are not masked, so that the centre can read each "
+            "site's part");
 }
 
 std::string kept_beside(const std::string& out, const SiteOfJob& site, std::string_view what) {
-  return (std::filesystem::absolute(out).parent_path() / fmt::format("{}.{}.{}", site.name, site.job, what)).string();
+  return (std::filesystem::absolute(out).parent_path() /
+          fmt::format("{}.{}.{}", site.name, site.job, what))
+      .string();
 }
 
 void at_site(const SiteOfJob& of, const std::function<std::string(SiteProcesses&)>& work,
              const std::function<void(const SiteProcesses&)>& done) {
   Pipes pipes;
-  SiteProcesses site(
-      {.name = of.name, .job = of.job, .leave = of.may_leave, .unmasked = of.unmasked, .sent = of.sent,
-       .rows = of.rows},
-      pipes);
+  SiteProcesses site({.name = of.name,
+                      .job = of.job,
+                      .leave = of.may_leave,
+                      .unmasked = of.unmasked,
+                      .sent = of.sent,
+                      .rows = of.rows},
+                     pipes);
   for (;;) {
     try {
       site.finish(work(site));

@@ -43,7 +43,9 @@ struct AgentColumn {
   std::string (*cell)(const AgentPilot&);
 };
 constexpr AgentColumn kColumns[] = {
-    {"loss", "expected error on new rows, learnt with the others, over that of learning alone; below 1 they help",
+    {"loss",
+     "expected error on new rows, learnt with the others, over that of learning alone; below 1 "
+     "they help",
      [](const AgentPilot& a) { return text(a.loss); }},
     {"excess", "the same of the error beyond the noise, which no model avoids",
      [](const AgentPilot& a) { return text(a.excess); }},
@@ -51,7 +53,8 @@ constexpr AgentColumn kColumns[] = {
      [](const AgentPilot& a) { return text(a.delta_cen); }},
     {"TV", "total variation between its columns and those of all agents: a lower bound",
      [](const AgentPilot& a) { return bound(a.environment); }},
-    {"lambda", "smallest eigenvalue of its standardised columns' second moment; near 0 it cannot learn alone",
+    {"lambda",
+     "smallest eigenvalue of its standardised columns' second moment; near 0 it cannot learn alone",
      [](const AgentPilot& a) { return text(a.lambda); }},
 };
 
@@ -90,7 +93,8 @@ void print_agents(const PilotResult& r) {
   for (const AgentColumn& column : columns) fmt::print("  {:<10} {}\n", column.name, column.doc);
   if (r.agents.size() > 1)
     fmt::print(
-        "  forecast   from the interval of loss: should gain below .99, should learn alone above 1.01\n");
+        "  forecast   from the interval of loss: should gain below .99, should learn alone above "
+        "1.01\n");
 }
 
 // A pair of agents and how well they can be told apart.
@@ -132,9 +136,10 @@ void print_matrix(const PilotResult& r) {
 
 // The gain that each agent should have from a centre.
 void print_joined(const PilotResult& r) {
-  fmt::print("{} agent{}, {} of {} rows, {} columns; target '{}'; a centre of {} agents and {} rows\n",
-             r.agents.size(), r.agents.size() == 1 ? "" : "s", r.used, r.rows, r.encoding.dim() - 1,
-             r.encoding.target, r.centre_agents, r.centre_rows);
+  fmt::print(
+      "{} agent{}, {} of {} rows, {} columns; target '{}'; a centre of {} agents and {} rows\n",
+      r.agents.size(), r.agents.size() == 1 ? "" : "s", r.used, r.rows, r.encoding.dim() - 1,
+      r.encoding.target, r.centre_agents, r.centre_rows);
   for (const std::string& note : r.notes)
     fmt::print("  note: {}\n", spell_options(note, OptionStyle::kCommandLine));
   std::size_t width = 5;
@@ -147,12 +152,13 @@ void print_joined(const PilotResult& r) {
       break;
     }
     const AgentPilot& a = r.agents[i];
-    fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", shortened(r.names[i]), width, a.rows, a.used,
-               fmt::format("{:.4g} [{:.4g}, {:.4g}]", a.gain.mean, a.gain.lo, a.gain.hi), text(a.loss),
-               to_text(a.prospect));
+    fmt::print("  {:<{}} {:>6} {:>6}  {:<28} {:<22} {}\n", shortened(r.names[i]), width, a.rows,
+               a.used, fmt::format("{:.4g} [{:.4g}, {:.4g}]", a.gain.mean, a.gain.lo, a.gain.hi),
+               text(a.loss), to_text(a.prospect));
   }
   fmt::print(
-      "expected on new rows once all rows are used, with the centre instead of learning alone: the gain "
+      "expected on new rows once all rows are used, with the centre instead of learning alone: the "
+      "gain "
       "in {0}, and the {0} over that of learning alone, with 90 % intervals; nothing was sent\n",
       measure_name(r.encoding));
 }
@@ -172,8 +178,8 @@ void print_pilot(const PilotResult& r) {
   line("delta_obj", r.delta_obj, "largest distance of two agents' coefficients");
   line("noise", r.noise_share, "share of the target's variance that no column explains");
   if (r.agents.size() > 1)
-    fmt::print("forecast: {} of {} agents should gain, {} about even, {} should learn alone\n", r.gain,
-               r.agents.size(), r.even, r.loss);
+    fmt::print("forecast: {} of {} agents should gain, {} about even, {} should learn alone\n",
+               r.gain, r.agents.size(), r.even, r.loss);
   print_agents(r);
   if (r.order.size() > 1) {
     fmt::print(

@@ -28,7 +28,8 @@ int main() {
   const affpcl::FitResult result = affpcl::fit(X, y, groups);
   std::printf("held-out mean squared error: %.2f independent, %.2f chosen\n",
               result.loss.independent, result.loss.chosen);
-  std::printf("%d of %zu shops gained, %d lost\n", result.gained, result.agents.size(), result.lost);
+  std::printf("%d of %zu shops gained, %d lost\n", result.gained, result.agents.size(),
+              result.lost);
 
   const std::vector<std::string> who = {"shop0", "a new shop"};
   const std::vector<double> at = {1, 0, 1, 0};

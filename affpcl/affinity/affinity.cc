@@ -279,7 +279,8 @@ class Measure {
     const Lanes first{0, 1};
     for (std::size_t o = 0; o < count; ++o) {
       for (std::size_t i = 0; i < N; ++i)
-        these.mu0[o] += these.p(i, o) = finite_->probability(static_cast<std::int64_t>(i), from + static_cast<int>(o));
+        these.mu0[o] += these.p(i, o) =
+            finite_->probability(static_cast<std::int64_t>(i), from + static_cast<int>(o));
       these.mu0[o] /= static_cast<double>(n_);
       finite_->outcome(first, from + static_cast<int>(o), s);
       problem_.direction(first, s, {}, xc(), space_, y);

@@ -19,10 +19,10 @@ struct Score {
 };
 
 struct AgentAffinity {
-  Score delta_cen;   // max{TV(mu^i, mu^0), |bbar^i - bbar^0| / (2 G_b)}
-  Score lambda;      // of sym(Abar^i)
-  Score kappa;       // sigma / lambda^i
-  Score nu;          // |Dbar^i (Abar^i)^-1|
+  Score delta_cen;  // max{TV(mu^i, mu^0), |bbar^i - bbar^0| / (2 G_b)}
+  Score lambda;     // of sym(Abar^i)
+  Score kappa;      // sigma / lambda^i
+  Score nu;         // |Dbar^i (Abar^i)^-1|
   // V^i = E gtilde^i'L gtilde^i / E g^i'L g^i at (x^i_*, x^c_*, theta^c_*), Abar'L + L Abar = I:
   // the ratio of errors that small constant steps leave
   Score prediction;

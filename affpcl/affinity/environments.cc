@@ -36,8 +36,7 @@ struct Gaussian {
   Vector log_density(const Matrix& z) const {  // of every row; up to a constant
     const Matrix r = multiply(centred(z, mean), root);
     Vector density(r.rows());
-    for (std::size_t k = 0; k < r.rows(); ++k)
-      density[k] = (squared_norm(r.row(k)) + log_det) / -2;
+    for (std::size_t k = 0; k < r.rows(); ++k) density[k] = (squared_norm(r.row(k)) + log_det) / -2;
     return density;
   }
 };

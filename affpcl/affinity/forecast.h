@@ -37,8 +37,8 @@ class Forecast {
     double noise = 0;
   };
   std::vector<Strength> strengths_;
-  std::vector<double> bias_;              // [d][d]: u' bias u
-  double fixed_ = 0, scale_ = 1;          // (u' bias u + fixed) * scale
+  std::vector<double> bias_;      // [d][d]: u' bias u
+  double fixed_ = 0, scale_ = 1;  // (u' bias u + fixed) * scale
 };
 
 }  // namespace affpcl

@@ -25,7 +25,8 @@ class JoinFamilies {
         team_(team),
         likelihood_(frame.encoding.family, frame.encoding.classes.size()),
         rows_(glmm_rows(frame, kAllRows, team)),
-        learnt_(joined_glmm(*options.centre, frame.y_mean[0], frame.y_sd[0], rows_, likelihood_, team)) {}
+        learnt_(joined_glmm(*options.centre, frame.y_mean[0], frame.y_sd[0], rows_, likelihood_,
+                            team)) {}
 
   PilotResult result() const {
     PilotResult r = begin_join(frame_, *options_.centre);
@@ -142,8 +143,9 @@ class JoinFamilies {
 
 PilotResult join_families(const Frame& frame, const PilotOptions& options, Team& team) {
   if (options.share < 1)
-    throw BadInput(fmt::format("`pilot {}` needs a gaussian `centre`: with family {} all rows are used",
-                               options.share, to_text(frame.encoding.family)));
+    throw BadInput(
+        fmt::format("`pilot {}` needs a gaussian `centre`: with family {} all rows are used",
+                    options.share, to_text(frame.encoding.family)));
   return JoinFamilies(frame, options, team).result();
 }
 

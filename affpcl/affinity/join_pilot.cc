@@ -17,7 +17,7 @@ namespace affpcl {
 namespace {
 
 constexpr std::size_t kDraws = 200, kDrawsOfWide = 60, kWide = 60;  // columns
-constexpr std::size_t kMostSimulated = 400;  // rows; more count as so many, each several times
+constexpr std::size_t kMostSimulated = 400;   // rows; more count as so many, each several times
 constexpr std::uint32_t kRowStep = 1u << 20;  // of the streams of rows, beside those of channels
 
 double real(std::size_t i) { return static_cast<double>(i); }
@@ -99,7 +99,8 @@ class JoinPilot {
   Moments all_rows(const Channel& channel, std::size_t i, const Truth& truth, const NewRows& rows,
                    const Vector& mean, const Key& key) const {
     Moments m(1, d_);
-    std::copy_n(channel.moments.A.begin() + static_cast<std::ptrdiff_t>(i * d_ * d_), d_ * d_, m.A.begin());
+    std::copy_n(channel.moments.A.begin() + static_cast<std::ptrdiff_t>(i * d_ * d_), d_ * d_,
+                m.A.begin());
     std::copy_n(channel.moments.b.begin() + static_cast<std::ptrdiff_t>(i * d_), d_, m.b.begin());
     m.yy[0] = channel.moments.yy[i], m.rows[0] = channel.moments.rows[i];
     const std::size_t more = frame_.agent_rows(i) - rows_[i].size();
@@ -186,8 +187,8 @@ void count_prospects(PilotResult& r) {
   }
 }
 
-void compare(std::span<const double> own, std::span<const double> alone, std::span<const double> noise,
-             AgentPilot& agent) {
+void compare(std::span<const double> own, std::span<const double> alone,
+             std::span<const double> noise, AgentPilot& agent) {
   std::vector<double> excess, loss, gain;
   double own_sum = 0, alone_sum = 0, noise_sum = 0;
   for (std::size_t s = 0; s < own.size(); ++s) {

@@ -18,10 +18,11 @@ PilotResult join_pilot(const Frame& frame, const PilotOptions& options, Team& te
 
 // Parts of it.
 
-PilotResult begin_join(const Frame& frame, const Model& centre);  // with agents, still without scores
+PilotResult begin_join(const Frame& frame,
+                       const Model& centre);  // with agents, still without scores
 void count_prospects(PilotResult& result);
 // From draws of the expected loss beyond that of the truth, of both models, and of the truth's own.
-void compare(std::span<const double> own, std::span<const double> alone, std::span<const double> noise,
-             AgentPilot& agent);
+void compare(std::span<const double> own, std::span<const double> alone,
+             std::span<const double> noise, AgentPilot& agent);
 
 }  // namespace affpcl

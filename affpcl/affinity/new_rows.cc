@@ -30,7 +30,8 @@ NewRows::NewRows(const Frame& frame, const std::vector<std::size_t>& rows)
 Vector NewRows::draw_mean(const Key& key, std::int64_t agent) const {
   Vector z(mean_.size());
   for (std::size_t j = 0; j < z.size(); ++j)
-    z[j] = normal(key, agent, Purpose::kObjective, static_cast<std::uint32_t>(j)) / std::sqrt(rows_);
+    z[j] =
+        normal(key, agent, Purpose::kObjective, static_cast<std::uint32_t>(j)) / std::sqrt(rows_);
   return row(mean_, z);
 }
 

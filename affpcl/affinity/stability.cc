@@ -113,7 +113,8 @@ Matrix finite_maps(const Problem& problem, const Finite& finite, const Triangle&
       add_map(0.5, A, A, of, one);
       std::copy(one.all().begin(), one.all().end(), maps.row(static_cast<std::size_t>(o)).begin());
       for (std::int64_t i = 0; i < n; ++i)
-        p(static_cast<std::size_t>(i), static_cast<std::size_t>(o)) = finite.probability(i, from + o);
+        p(static_cast<std::size_t>(i), static_cast<std::size_t>(o)) =
+            finite.probability(i, from + o);
     }
     add_product(1, p, maps, all);
   }

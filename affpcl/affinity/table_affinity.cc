@@ -28,8 +28,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Estimate kNone{kNaN, kNaN, kNaN, kNaN};
 // Bootstraps of agents: what D and s^2 might be. Many agents leave little open.
 constexpr std::size_t kBeliefs = 20, kBeliefsOfMany = 5, kMany = 1000;
-constexpr std::size_t kDraws = 200;   // from the posterior, in turn by each belief
-constexpr std::size_t kGroups = 10;   // of the jackknife
+constexpr std::size_t kDraws = 200;  // from the posterior, in turn by each belief
+constexpr std::size_t kGroups = 10;  // of the jackknife
 
 double real(std::size_t i) { return static_cast<double>(i); }
 
@@ -181,9 +181,8 @@ class Pilot {
 
   template <class F>
   void each_agent(F f) const {
-    team_.each(static_cast<std::int64_t>(n_), [&](std::int64_t i, int) {
-      f(static_cast<std::size_t>(i));
-    });
+    team_.each(static_cast<std::int64_t>(n_),
+               [&](std::int64_t i, int) { f(static_cast<std::size_t>(i)); });
   }
 
   // E z z' of an agent: what its few rows leave open is taken from the others.
@@ -565,8 +564,8 @@ PilotResult pilot(const Frame& frame, const PilotOptions& options) {
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const std::unique_ptr<Team> team = thread_team(threads);
   team->set_stop(options.stop);
-  PilotResult result = options.centre ? join_pilot(frame, options, *team)
-                                      : Pilot(frame, options, *team).result();
+  PilotResult result =
+      options.centre ? join_pilot(frame, options, *team) : Pilot(frame, options, *team).result();
   result.threads = threads;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMostCompared = 1000;  // agents in the matrix of d
 struct PilotOptions {
   double share = 0.2;  // of every agent's rows
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: as many as the machine has
+  int threads = 0;                          // 0: as many as the machine has
   const std::atomic<bool>* stop = nullptr;  // set: Interrupted is thrown soon
   // A centre that was learnt without these agents, and whose columns the frame has: what each should
   // gain from it (join_pilot.h). Agents are not compared with each other.
@@ -45,7 +45,8 @@ struct AgentPilot {
   // Expected errors on new rows once all rows are used, personalised over alone: beyond the noise,
   // and with it. Intervals from the posterior of its coefficients, D and s^2 bootstrapped.
   Estimate excess, loss;
-  Estimate gain;  // expected loss on new rows, alone minus personalised, in the target's units squared
+  Estimate
+      gain;  // expected loss on new rows, alone minus personalised, in the target's units squared
   Prospect prospect = Prospect::kEven;
   double widened = 1;  // Posterior::widened
 };
@@ -55,12 +56,14 @@ struct PilotResult {
   std::vector<std::string> files, names, notes;
   std::size_t rows = 0, used = 0;
   std::vector<Covariance> covariance;  // by channel
-  Estimate delta_env;              // max_ij TV(mu^i, mu^j), a lower bound
-  Estimate delta_obj;              // max_ij |x^i - x^j| / (2 G_b); interval from the same
-  Estimate noise_share;            // s^2 over the variance of the target; chi-square interval
+  Estimate delta_env;                  // max_ij TV(mu^i, mu^j), a lower bound
+  Estimate delta_obj;                  // max_ij |x^i - x^j| / (2 G_b); interval from the same
+  Estimate noise_share;                // s^2 over the variance of the target; chi-square interval
   std::vector<AgentPilot> agents;
   int gain = 0, even = 0, loss = 0;
-  bool compares() const { return agents.size() > 1 || joined(); }  // there is something to gain from
+  bool compares() const {
+    return agents.size() > 1 || joined();
+  }  // there is something to gain from
   bool joined() const { return centre_agents > 0; }
   std::size_t centre_agents = 0, centre_rows = 0;  // of a centre; 0: none
   // distance[i][j] of the coefficients in units of what can be told apart: the root mean square

@@ -84,8 +84,7 @@ void Archive::fixed(std::string_view name, Type type, void* value, std::uint64_t
 // An item has at least one field, so the bytes that are left bound the number of items.
 void Archive::list(std::string_view name, Integer& count) {
   fixed(name, Type::kList, &count, sizeof count);
-  if (reading_ &&
-      (count < 0 || static_cast<std::uint64_t>(count) > rest_.size() / sizeof(Head)))
+  if (reading_ && (count < 0 || static_cast<std::uint64_t>(count) > rest_.size() / sizeof(Head)))
     refuse(name, fmt::format("has {} items, more than there are bytes for", count));
 }
 

@@ -23,8 +23,9 @@ namespace {
 
 // What affpcl writes into result folders; everything else there is the user's.
 constexpr std::array<std::string_view, 12> kResultFiles = {
-    "summary.json", "curves.csv",  "agents.csv",   "solutions.csv", "model.json",  "centre.json",
-    "ledger.json",  "claims.json", "affinity.csv", "matrix.csv",    "report.html", "benchmark.json"};
+    "summary.json", "curves.csv",  "agents.csv",  "solutions.csv",
+    "model.json",   "centre.json", "ledger.json", "claims.json",
+    "affinity.csv", "matrix.csv",  "report.html", "benchmark.json"};
 
 [[noreturn]] void cannot_write(const std::string& path, int code) {
   throw Failure(fmt::format("cannot write {}: {}", path, std::strerror(code)));
@@ -57,7 +58,8 @@ bool is_temporary(std::string_view name, const std::string& path) {
   name.remove_prefix(path.size() + 1);
   if (name.size() <= kEnd.size()) return false;
   name.remove_suffix(kEnd.size());
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 int rename_to(const std::string& from, const std::string& to) {

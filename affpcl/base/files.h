@@ -52,7 +52,7 @@ class ResultFolder {
  private:
   void give_up() const;  // leaves nothing behind
   std::string path_, temporary_;
-  OwnedFile lock_;  // tells others that this process lives
+  OwnedFile lock_;                 // tells others that this process lives
   std::vector<std::string> made_;  // parents that did not exist, innermost first
   bool force_, committed_ = false;
 };

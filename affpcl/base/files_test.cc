@@ -158,8 +158,8 @@ TEST_F(Files, ForceKeepsTheFilesOfTheUser) {
   EXPECT_EQ(read(at("out/summary.json")), "new");
   EXPECT_EQ(read(at("out/figure.pdf")), "mine");
   EXPECT_EQ(read(at("out/notes/a.txt")), "mine too");
-  EXPECT_EQ(all(), (Names{"out", "out/summary.json", "out/figure.pdf", "out/notes",
-                          "out/notes/a.txt"}));
+  EXPECT_EQ(all(),
+            (Names{"out", "out/summary.json", "out/figure.pdf", "out/notes", "out/notes/a.txt"}));
 }
 
 // A process that was killed holds no lock; one that lives does.

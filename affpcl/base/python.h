@@ -12,6 +12,7 @@ std::vector<std::string> pythons();
 
 // Runs it with these words and waits; its exit code, or -1 where it did not start. What it prints is
 // not shown where `quiet`.
-int run_python(const std::string& python, const std::vector<std::string>& words, bool quiet = false);
+int run_python(const std::string& python, const std::vector<std::string>& words,
+               bool quiet = false);
 
 }  // namespace affpcl

@@ -18,7 +18,10 @@ unsigned byte(char c) { return static_cast<unsigned char>(c); }
 int letter_size(std::string_view text) {
   const unsigned c = byte(text[0]);
   if (c < 0x80) return 1;
-  const int size = c >= 0xC2 && c <= 0xDF ? 2 : (c & 0xF0) == 0xE0 ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
+  const int size = c >= 0xC2 && c <= 0xDF   ? 2
+                   : (c & 0xF0) == 0xE0     ? 3
+                   : c >= 0xF0 && c <= 0xF4 ? 4
+                                            : 0;
   if (size == 0) return 0;
   if (text.size() > 1) {
     const unsigned d = byte(text[1]);
@@ -80,7 +83,8 @@ std::string printable(std::string_view text) {
     const std::string_view letter = text.substr(at, size > 0 ? static_cast<std::size_t>(size) : 1);
     const unsigned c = byte(letter[0]);
     // U+0080 to U+009F are control characters too.
-    const bool control = (c < 0x20 && c != '\n') || c == 0x7F || (c == 0xC2 && size == 2 && byte(letter[1]) < 0xA0);
+    const bool control =
+        (c < 0x20 && c != '\n') || c == 0x7F || (c == 0xC2 && size == 2 && byte(letter[1]) < 0xA0);
     if (size <= 0 || control) {
       for (const char b : letter) out += fmt::format("\\x{:02x}", byte(b));
     } else {
@@ -92,7 +96,8 @@ std::string printable(std::string_view text) {
   std::size_t front = kLongest / 2, back = out.size() - kLongest / 2;
   while (front > 0 && (byte(out[front]) & 0xC0) == 0x80) --front;
   while (back < out.size() && (byte(out[back]) & 0xC0) == 0x80) ++back;
-  return fmt::format("{} ... {}", std::string_view(out).substr(0, front), std::string_view(out).substr(back));
+  return fmt::format("{} ... {}", std::string_view(out).substr(0, front),
+                     std::string_view(out).substr(back));
 }
 
 }  // namespace affpcl

@@ -28,7 +28,8 @@ TEST(Printable, ALongTextLosesItsMiddle) {
 
 TEST(Printable, ErrorsArePrintable) {
   EXPECT_EQ(BadInput("a \x1b b").sentence(OptionStyle::kCommandLine), "a \\x1b b");
-  EXPECT_EQ(std::string(BadInput(BadInput::Fields{.place = "f\x07", .what = "is bad"}).what()), "f\\x07: is bad");
+  EXPECT_EQ(std::string(BadInput(BadInput::Fields{.place = "f\x07", .what = "is bad"}).what()),
+            "f\\x07: is bad");
 }
 
 }  // namespace

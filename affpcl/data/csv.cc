@@ -77,8 +77,10 @@ void CsvReader::to_header(ReadOptions& options) {
       const std::size_t fields = count_fields(rest, dialect.separator);
       if (comment_ == '\0' && fields > 1 && count_fields(names, dialect.separator) == fields &&
           parse_number(rest.substr(0, rest.find(dialect.separator)), dialect.decimal)) {
-        begin_ = begin + static_cast<std::size_t>(
-                             std::string_view(buffer_.data() + begin, end_ - begin).find('#')) + 1;
+        begin_ = begin +
+                 static_cast<std::size_t>(
+                     std::string_view(buffer_.data() + begin, end_ - begin).find('#')) +
+                 1;
         next_line_ = at;
         return;
       }
@@ -135,10 +137,10 @@ bool CsvReader::next() {
 
 void CsvReader::note_ragged() {
   const std::size_t n = fields_.size(), wanted = header_.size();
-  ragged_.push_back(fmt::format(
-      "{}, line {}: {} fields where the header has {}: {}", path_, line_, n, wanted,
-      n < wanted ? fmt::format("none for column '{}'", shown(header_[n]))
-                 : fmt::format("'{}' is one too many", shown(fields_[wanted]))));
+  ragged_.push_back(
+      fmt::format("{}, line {}: {} fields where the header has {}: {}", path_, line_, n, wanted,
+                  n < wanted ? fmt::format("none for column '{}'", shown(header_[n]))
+                             : fmt::format("'{}' is one too many", shown(fields_[wanted]))));
   if (ragged_.size() == kMostRagged) refuse_ragged();
 }
 
@@ -282,11 +284,12 @@ void CsvReader::check_encoding() {
   const char* const bad = buffer_.data() + (file_.bad_at() - consumed_);
   std::size_t column = 0;
   while (column + 1 < fields_.size() && fields_[column + 1].data() <= bad) ++column;
-  fail(line_, fmt::format("{}its bytes are {}; `encoding latin-1` reads them as they are",
-                          column_place(column),
-                          file_.encoding() == "utf-8"   ? "no UTF-8, as the file seemed to be"
-                          : file_.encoding() == "utf-16" ? "no UTF-16, as the file seemed to be"
-                                                         : "UTF-8, and others of the file are not"));
+  fail(line_,
+       fmt::format("{}its bytes are {}; `encoding latin-1` reads them as they are",
+                   column_place(column),
+                   file_.encoding() == "utf-8"    ? "no UTF-8, as the file seemed to be"
+                   : file_.encoding() == "utf-16" ? "no UTF-16, as the file seemed to be"
+                                                  : "UTF-8, and others of the file are not"));
 }
 
 std::string CsvReader::column_place(std::size_t column) const {
@@ -306,9 +309,10 @@ void CsvReader::fail(std::int64_t line, std::string_view what) const {
 }
 
 void CsvReader::not_text(std::int64_t line) const {
-  fail(line, fmt::format("{}a zero byte, so this is not a text file; a spreadsheet must be saved as "
-                         "CSV",
-                         column_place(fields_.size())));
+  fail(line,
+       fmt::format("{}a zero byte, so this is not a text file; a spreadsheet must be saved as "
+                   "CSV",
+                   column_place(fields_.size())));
 }
 
 void CsvReader::too_long() const {

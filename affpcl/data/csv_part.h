@@ -48,7 +48,6 @@ class BadRows : public BadInput {
   bool fatal;
 };
 
-CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from,
-                       std::int64_t to);
+CsvPassage csv_passage(const std::string& path, CsvMarks marks, std::int64_t from, std::int64_t to);
 
 }  // namespace affpcl

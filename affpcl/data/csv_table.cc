@@ -46,8 +46,7 @@ class Builder {
     if (column.type == Column::Type::kText) return levels_.add(field);
     if (late_) return;
     const bool missing = missing_numbers_ && missing_.has(field);
-    const std::optional<double> number =
-        missing ? std::nullopt : parse_number(field, decimal_);
+    const std::optional<double> number = missing ? std::nullopt : parse_number(field, decimal_);
     if (number && (field.size() < 16 || !beyond_double(field))) {
       column.numbers.push_back(*number);
     } else if (missing || missing_.has(field)) {

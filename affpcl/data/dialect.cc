@@ -26,9 +26,11 @@ bool split(std::string_view text, std::size_t& at, char separator, Record& recor
       while (at < text.size() && (text[at] != '"' || text.substr(at).starts_with("\"\"")))
         at += text[at] == '"' ? 2 : 1;
       last = std::min(at, text.size());
-      while (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r') ++at;
+      while (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r')
+        ++at;
     } else {
-      while (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r') ++at;
+      while (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r')
+        ++at;
       last = at;
     }
     record.push_back(trimmed(text.substr(first, last - first)));

@@ -197,7 +197,8 @@ std::string no_number(std::string_view field, char decimal) {
   const char other = decimal == '.' ? ',' : '.';
   if (parse_number(field, other))
     return fmt::format("is not a number with the decimal mark '{}' (`decimal {}`)", decimal, other);
-  if (field.find_first_of("eE") != std::string_view::npos && field.find_first_of("0123456789") == 0 &&
+  if (field.find_first_of("eE") != std::string_view::npos &&
+      field.find_first_of("0123456789") == 0 &&
       field.find_first_not_of("0123456789.eE+-") == std::string_view::npos)
     return "is no number that fits into 64 bits";
   return "is not a number";
@@ -218,7 +219,8 @@ std::vector<std::string> names_in(std::string_view list, std::string_view key) {
     while (at < list.size() && is_space(list[at])) ++at;
     std::string name;
     if (at < list.size() && list[at] == '"') {
-      for (++at; at < list.size() && (list[at] != '"' || list.substr(at).starts_with("\"\"")); ++at) {
+      for (++at; at < list.size() && (list[at] != '"' || list.substr(at).starts_with("\"\""));
+           ++at) {
         name += list[at];
         if (list[at] == '"') ++at;
       }
@@ -272,8 +274,8 @@ std::string lacks_column(const std::string& path, std::string_view name,
                          std::span<const std::string> names) {
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const bool list = names.size() <= 20 || !did_you_mean(name, candidates).empty();
-  const auto values = std::count_if(names.begin(), names.end(),
-                                    [](const std::string& n) { return parse_number(n).has_value(); });
+  const auto values = std::count_if(
+      names.begin(), names.end(), [](const std::string& n) { return parse_number(n).has_value(); });
   const bool nameless = 2 * values > static_cast<std::ptrdiff_t>(names.size());
   return fmt::format("{} has no column '{}'{}{}", path, shown(name),
                      nameless ? "; its first line holds values, and has to name the columns" : "",

@@ -46,7 +46,8 @@ TEST(Field, GroupsOfDigitsMayStandApart) {
   EXPECT_EQ(parse_number("-12 345.5"), -12345.5);
   EXPECT_EQ(parse_number("1 234,5", ','), 1234.5);
   EXPECT_EQ(parse_number("1 234"), 1234);
-  for (const char* text : {"1 23", "1234 567", "1 2345", "1 234'567", " 1 234 56", "1  234", "1 234 x", "'123"})
+  for (const char* text :
+       {"1 23", "1234 567", "1 2345", "1 234'567", " 1 234 56", "1  234", "1 234 x", "'123"})
     EXPECT_FALSE(parse_number(text)) << text;
 }
 
@@ -87,7 +88,8 @@ TEST(Field, NamesInAList) {
 }
 
 TEST(Field, Missing) {
-  for (const char* text : {"", "  ", "NA", "na", "NaN", "nan", "NAN", " ? ", "N/A", "null", "None", "-", "."})
+  for (const char* text :
+       {"", "  ", "NA", "na", "NaN", "nan", "NAN", " ? ", "N/A", "null", "None", "-", "."})
     EXPECT_TRUE(is_missing(text)) << text;
   for (const char* text : {"0", "N", "NAN1", "nobody", "??", "--"})
     EXPECT_FALSE(is_missing(text)) << text;

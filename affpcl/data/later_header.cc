@@ -12,7 +12,8 @@
 
 namespace affpcl {
 
-std::string later_header(const std::string& path, std::string_view name, const ReadOptions& options) {
+std::string later_header(const std::string& path, std::string_view name,
+                         const ReadOptions& options) {
   constexpr int kLines = 20;
   std::error_code none;  // a table in memory is no file
   if (!std::filesystem::is_regular_file(path, none) || !is_csv(path)) return "";

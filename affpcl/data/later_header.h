@@ -10,6 +10,7 @@ namespace affpcl {
 
 // Where the names of columns in one of the first lines include one that the header lacks: words about it,
 // to follow a complaint. Else nothing.
-std::string later_header(const std::string& path, std::string_view name, const ReadOptions& options);
+std::string later_header(const std::string& path, std::string_view name,
+                         const ReadOptions& options);
 
 }  // namespace affpcl

@@ -27,13 +27,14 @@ const Params<ReadOptions>& ReadOptions::params() {
 char ReadOptions::separator() const {
   if (sep == "auto") return '\0';
   const std::string text = sep == "tab" || sep == "\\t" ? "\t" : sep == "space" ? " " : sep;
-  const bool letter = text.size() == 1 && (static_cast<unsigned char>(text[0]) >= 0x80 ||
-                                           std::string_view("\"\n\r.+-").find(text[0]) !=
-                                               std::string_view::npos ||
-                                           (text[0] >= '0' && text[0] <= '9') || text[0] == '\0');
+  const bool letter =
+      text.size() == 1 && (static_cast<unsigned char>(text[0]) >= 0x80 ||
+                           std::string_view("\"\n\r.+-").find(text[0]) != std::string_view::npos ||
+                           (text[0] >= '0' && text[0] <= '9') || text[0] == '\0');
   if (text.size() != 1 || letter)
     throw BadInput(fmt::format(
-        "sep = '{}' is no separator: allowed are one character such as , ; | and tab or space", sep));
+        "sep = '{}' is no separator: allowed are one character such as , ; | and tab or space",
+        sep));
   return text[0];
 }
 
@@ -43,8 +44,7 @@ char ReadOptions::comment_mark() const {
                    static_cast<unsigned char>(comment[0]) >= 0x80 || comment[0] == '"' ||
                    comment[0] == separator();
   if (bad)
-    throw BadInput(
-        fmt::format("comment = '{}' is not one character such as # or %", comment));
+    throw BadInput(fmt::format("comment = '{}' is not one character such as # or %", comment));
   return comment[0];
 }
 

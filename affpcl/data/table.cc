@@ -25,10 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kEndings[] = {".csv",    ".tsv",      ".npy",  ".npz", ".svm",
-                                         ".libsvm", ".svmlight", ".json", ".idx", ".parquet",
-                                         ".arrow",  ".feather"};
-
+constexpr std::string_view kEndings[] = {".csv", ".tsv",     ".npy",      ".npz",
+                                         ".svm", ".libsvm",  ".svmlight", ".json",
+                                         ".idx", ".parquet", ".arrow",    ".feather"};
 
 struct Format {
   DataTable (*read)(const std::string& path, const TableOptions& options);

@@ -155,10 +155,10 @@ TEST_F(CsvTables, WaitingForAPipeEndsWithAnInterruption) {
 
 TEST_F(CsvTables, DecimalCommasAreFoundWithTheSeparator) {
   const Numbers want{1.5, -2.25};
-  for (const char* text : {"a;x\nu;1,5\nv;-2,25\n", "a\tx\nu\t1,5\nv\t-2,25\n",
-                           "a|x\nu|1,5\nv|-2,25\n", "a,x\nu,\"1,5\"\nv,\"-2,25\"\n",
-                           "sep=;\na;x\nu;1,5\nv;-2,25\n", "# by us\n\na;x\nu;1,5\nv;-2,25\n",
-                           "a,x\nu,1.5\nv,-2.25\n"})
+  for (const char* text :
+       {"a;x\nu;1,5\nv;-2,25\n", "a\tx\nu\t1,5\nv\t-2,25\n", "a|x\nu|1,5\nv|-2,25\n",
+        "a,x\nu,\"1,5\"\nv,\"-2,25\"\n", "sep=;\na;x\nu;1,5\nv;-2,25\n",
+        "# by us\n\na;x\nu;1,5\nv;-2,25\n", "a,x\nu,1.5\nv,-2.25\n"})
     EXPECT_EQ(read(text).numbers("x"), want) << text;
   EXPECT_EQ(read("a;x\nu;1.234,5\nv;2.000.000,25\n").numbers("x"), (Numbers{1234.5, 2000000.25}));
   EXPECT_EQ(read("# x,y\n1,2\n3,4\n").numbers("y"), (Numbers{2, 4}));  // as NumPy writes it

@@ -65,9 +65,9 @@ void append(Tables& all, DataTable& table) {
   for (Column& other : table.columns) {
     Column* const mine = all.find(other.name);
     if (mine == nullptr)
-      throw BadInput(
-          fmt::format("{} has a column '{}' that {} has not; leave it out with `exclude`, or add it there",
-                      table.path, other.name, first));
+      throw BadInput(fmt::format(
+          "{} has a column '{}' that {} has not; leave it out with `exclude`, or add it there",
+          table.path, other.name, first));
     append(*mine, std::move(other));
   }
 }
@@ -112,9 +112,9 @@ RowAgents agents_by_file(const Tables& tables) {
     agents.names.push_back(file_agent(path));
     const auto [other, is_new] = seen.emplace(agents.names[t], path);
     if (!is_new)
-      throw BadInput(
-          fmt::format("{} and {} would both be the agent '{}'; `agent` names a column that tells them apart",
-                      other->second, path, agents.names[t]));
+      throw BadInput(fmt::format(
+          "{} and {} would both be the agent '{}'; `agent` names a column that tells them apart",
+          other->second, path, agents.names[t]));
     agents.of_row.insert(agents.of_row.end(), static_cast<std::size_t>(tables.parts[t].rows),
                          static_cast<std::int32_t>(t));
   }

@@ -193,7 +193,8 @@ bool TextSource::seek(std::int64_t at) {
   file_.seek(begin_);
   std::vector<char> passed(kBlock);
   while (given_ < at)
-    if (read(passed.data(), std::min<std::size_t>(passed.size(), static_cast<std::size_t>(at - given_))) == 0)
+    if (read(passed.data(),
+             std::min<std::size_t>(passed.size(), static_cast<std::size_t>(at - given_))) == 0)
       break;
   return true;
 }

@@ -46,10 +46,10 @@ class TextSource {
   bool at_end_ = false;
   std::int64_t given_ = 0;  // bytes of UTF-8 so far
   std::int64_t bad_at_ = std::numeric_limits<std::int64_t>::max();
-  std::string held_;         // raw bytes of a letter that is not complete
-  std::string decoded_;      // letters not yet given,
+  std::string held_;            // raw bytes of a letter that is not complete
+  std::string decoded_;         // letters not yet given,
   std::size_t decoded_at_ = 0;  // from here on
-  std::int64_t begin_ = 0;   // behind a byte order mark of UTF-16
+  std::int64_t begin_ = 0;      // behind a byte order mark of UTF-16
 };
 
 }  // namespace affpcl

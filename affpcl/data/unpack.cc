@@ -30,9 +30,9 @@ constexpr std::size_t kBlock = std::size_t{1} << 18;
 
 [[maybe_unused, noreturn]] void built_without(const std::string& path, const char* library,
                                               const char* program) {
-  throw BadInput(fmt::format(
-      "{} is packed, and this affpcl was built without {}; unpack it with {} first", path, library,
-      program));
+  throw BadInput(
+      fmt::format("{} is packed, and this affpcl was built without {}; unpack it with {} first",
+                  path, library, program));
 }
 
 #ifdef AFFPCL_ZLIB

@@ -110,10 +110,7 @@ TEST(LearntRatios, MoreFeaturesThanSamples) {
 
 // A problem with continuous samples that offers features of its own: they cannot all be looked at
 // before the run. With `twice` they depend on each other.
-class Offering final : public Problem,
-                       public LinearObjective,
-                       public Means,
-                       public RatioFeatures {
+class Offering final : public Problem, public LinearObjective, public Means, public RatioFeatures {
  public:
   enum class Kind { kTwice, kNaN, kHuge };
   explicit Offering(Kind kind) : kind_(kind) { solve(); }

@@ -29,13 +29,14 @@ FederationCentre::FederationCentre(Options options) : options_(std::move(options
     throw BadInput("`sites` names a site twice");
   const std::size_t fewest = options_.secure ? kFewestSecure : 2;
   if (options_.sites.size() < fewest)
-    throw BadInput(fmt::format("`secure` needs {} sites or more: of two, each can subtract its own "
-                               "numbers from the sum",
-                               fewest));
+    throw BadInput(
+        fmt::format("`secure` needs {} sites or more: of two, each can subtract its own "
+                    "numbers from the sum",
+                    fewest));
   if (options_.min_sites == 0) options_.min_sites = options_.sites.size();
   if (options_.min_sites < fewest || options_.min_sites > options_.sites.size())
-    throw BadInput(fmt::format("`min_sites {}` is not between {} and {}", options_.min_sites, fewest,
-                               options_.sites.size()));
+    throw BadInput(fmt::format("`min_sites {}` is not between {} and {}", options_.min_sites,
+                               fewest, options_.sites.size()));
   if (!options_.journal.empty()) {
     const Journal past = read_journal(options_.journal, options_.job, options_.sites);
     totals_ = past.totals;
@@ -85,12 +86,11 @@ void FederationCentre::take(const std::string& site, std::string_view bytes) {
     return fail(fmt::format("the site '{}' cannot go on; its own message says why", site));
   // An answer to a message of before: of a site that was thought lost.
   if (m.kind != MessageKind::kHello && m.attempt != attempt_) return;
-  const bool fits =
-      message_.kind == MessageKind::kOpen     ? m.kind == MessageKind::kHello
-      : message_.kind == MessageKind::kShares ? m.kind == MessageKind::kOpened
-      : message_.kind == MessageKind::kEnd    ? true
-                                              : m.kind == MessageKind::kPart ||
-                                                 m.kind == MessageKind::kFinished;
+  const bool fits = message_.kind == MessageKind::kOpen     ? m.kind == MessageKind::kHello
+                    : message_.kind == MessageKind::kShares ? m.kind == MessageKind::kOpened
+                    : message_.kind == MessageKind::kEnd
+                        ? true
+                        : m.kind == MessageKind::kPart || m.kind == MessageKind::kFinished;
   if (!fits)
     return fail(fmt::format("the site '{}' answers '{}' with '{}'", site, name_of(message_.kind),
                             name_of(m.kind)));
@@ -122,10 +122,11 @@ void FederationCentre::drop_lost() {
   if (lost_.empty()) return;
   for (const std::string& site : lost_)
     if (const auto found = may_leave_.find(site); found != may_leave_.end() && !found->second)
-      return fail(fmt::format(
-          "the site '{}' is lost, and its settings do not let the others go on without it: the sums "
-          "before and after would tell its own apart",
-          site));
+      return fail(
+          fmt::format("the site '{}' is lost, and its settings do not let the others go on without "
+                      "it: the sums "
+                      "before and after would tell its own apart",
+                      site));
   const std::size_t left = options_.sites.size() - lost_.size();
   if (left < options_.min_sites)
     return fail(fmt::format("{} sites are left, and `min_sites` is {}", left, options_.min_sites));
@@ -159,10 +160,13 @@ void FederationCentre::fail(const std::string& why) {
 
 void FederationCentre::advance() {
   switch (message_.kind) {
-    case MessageKind::kOpen: return begin();
+    case MessageKind::kOpen:
+      return begin();
     case MessageKind::kBegin:
-    case MessageKind::kTotal: return take_parts();
-    case MessageKind::kShares: return open_shares();
+    case MessageKind::kTotal:
+      return take_parts();
+    case MessageKind::kShares:
+      return open_shares();
     default:
       state_ = CentreState::kDone;
       status_ = "done";
@@ -180,9 +184,11 @@ void FederationCentre::begin() {
     const SiteMessage& m = answers_.at(site);
     std::erase_if(common, [&](const std::string& set) { return !has(m.names, set); });
     if (common.empty())
-      return fail(fmt::format("the site '{}' has no instruction set in common with the others", site));
+      return fail(
+          fmt::format("the site '{}' has no instruction set in common with the others", site));
     const auto own = std::find(common.begin(), common.end(), m.text);
-    if (own != common.end()) chosen = std::max<std::size_t>(chosen, static_cast<std::size_t>(own - common.begin()));
+    if (own != common.end())
+      chosen = std::max<std::size_t>(chosen, static_cast<std::size_t>(own - common.begin()));
     if (m.round > std::ssize(totals_) && !restart_)
       return fail(fmt::format("the site '{}' is ahead of the centre's journal", site));
     from = std::min(from, m.round);
@@ -195,7 +201,8 @@ void FederationCentre::begin() {
   message_.text = instruction_set_;
   message_.keys = std::move(keys);
   message_.round = restart_ ? 0 : from;
-  if (!restart_) message_.totals.assign(totals_.begin() + static_cast<std::ptrdiff_t>(from), totals_.end());
+  if (!restart_)
+    message_.totals.assign(totals_.begin() + static_cast<std::ptrdiff_t>(from), totals_.end());
 }
 
 std::string FederationCentre::disagreement(const SiteMessage& a, const SiteMessage& b,
@@ -205,8 +212,9 @@ std::string FederationCentre::disagreement(const SiteMessage& a, const SiteMessa
                ? std::string("is done")
                : fmt::format("is at sum {} ({}, {} bytes)", m.round, m.purpose, m.bytes.size());
   };
-  return fmt::format("the sites differ: '{}' {}, '{}' {}; their programs or options are not the same",
-                     options_.sites[0], of(a), site, of(b));
+  return fmt::format(
+      "the sites differ: '{}' {}, '{}' {}; their programs or options are not the same",
+      options_.sites[0], of(a), site, of(b));
 }
 
 void FederationCentre::take_parts() {
@@ -216,13 +224,13 @@ void FederationCentre::take_parts() {
   for (const std::string& site : options_.sites) {
     const SiteMessage& m = answers_.at(site);
     progress_ = std::min(progress_, m.progress);
-    const bool same = m.kind == first.kind && m.round == first.round &&
-                      (m.kind == MessageKind::kFinished
-                           ? m.text == first.text
-                           : m.round == std::ssize(totals_) && m.collective == first.collective &&
-                                 m.purpose == first.purpose &&
-                                 (m.collective == Collective::kTexts ||
-                                  m.bytes.size() == first.bytes.size()));
+    const bool same =
+        m.kind == first.kind && m.round == first.round &&
+        (m.kind == MessageKind::kFinished
+             ? m.text == first.text
+             : m.round == std::ssize(totals_) && m.collective == first.collective &&
+                   m.purpose == first.purpose &&
+                   (m.collective == Collective::kTexts || m.bytes.size() == first.bytes.size()));
     if (!same)
       return fail(m.kind == MessageKind::kFinished && first.kind == m.kind
                       ? fmt::format("the sites '{}' and '{}' end with different models",

@@ -28,7 +28,8 @@ class FederationCentre {
     std::vector<std::string> sites;
     std::size_t min_sites = 0;  // fewer cannot go on; 0: all
     bool secure = true;
-    std::string journal = {};  // a file of the totals so far, from which a centre resumes; empty: none
+    std::string journal =
+        {};  // a file of the totals so far, from which a centre resumes; empty: none
   };
   // BadInput where the options do not fit, or the journal belongs to another job.
   explicit FederationCentre(Options options);
@@ -74,7 +75,8 @@ class FederationCentre {
   void open_shares();
   void add_total(std::string total);
   void send(MessageKind kind);
-  std::string disagreement(const SiteMessage& a, const SiteMessage& b, const std::string& site) const;
+  std::string disagreement(const SiteMessage& a, const SiteMessage& b,
+                           const std::string& site) const;
 
   Options options_;
   SiteMessage message_;
@@ -83,7 +85,7 @@ class FederationCentre {
   std::map<std::string, bool> may_leave_;
   std::vector<std::string> totals_;  // by round
   std::vector<Fixed> masked_;        // the sum under way, with the sites' own masks
-  SiteMessage under_way_;                // a part of it: its purpose and size
+  SiteMessage under_way_;            // a part of it: its purpose and size
   std::int64_t attempt_ = 0;
   bool restart_ = false;
   CentreState state_ = CentreState::kRunning;

@@ -69,8 +69,10 @@ Journal read_journal(const std::string& path, const std::string& job,
         return std::find(sites.begin(), sites.end(), name) != sites.end();
       };
       if (names_sites && (m.job != job || !std::all_of(m.names.begin(), m.names.end(), known)))
-        throw BadInput(fmt::format("{}: it is the journal of another job, or its data have changed; remove it to start again",
-                                   path));
+        throw BadInput(
+            fmt::format("{}: it is the journal of another job, or its data have changed; remove it "
+                        "to start again",
+                        path));
       if (names_sites) others = m.names != sites;
       journal.attempt = m.attempt;
     } else if (!others) {

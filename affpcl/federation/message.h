@@ -22,7 +22,18 @@
 
 namespace affpcl {
 
-enum class MessageKind { kOpen, kBegin, kShares, kTotal, kEnd, kHello, kPart, kOpened, kFinished, kRefused };
+enum class MessageKind {
+  kOpen,
+  kBegin,
+  kShares,
+  kTotal,
+  kEnd,
+  kHello,
+  kPart,
+  kOpened,
+  kFinished,
+  kRefused
+};
 template <>
 struct EnumNames<MessageKind> {
   static constexpr std::array<std::string_view, 10> all = {
@@ -39,14 +50,14 @@ struct EnumNames<Collective> {
 
 struct SiteMessage {
   MessageKind kind = MessageKind::kOpen;
-  std::string job;                 // a hash of what all sites agreed to
-  std::int64_t attempt = 0;        // counts the sets of sites and their keys
-  std::int64_t round = 0;          // counts sums and texts
-  bool secure = false;             // masks are needed
-  bool restart = false;            // kBegin: another set of sites, so the work starts again
-  bool leave = false;              // kHello: the others may go on without this site
-  double progress = 0;             // of a site's work, from 0 to 1
-  std::string purpose;             // of a part: what it is for
+  std::string job;           // a hash of what all sites agreed to
+  std::int64_t attempt = 0;  // counts the sets of sites and their keys
+  std::int64_t round = 0;    // counts sums and texts
+  bool secure = false;       // masks are needed
+  bool restart = false;      // kBegin: another set of sites, so the work starts again
+  bool leave = false;        // kHello: the others may go on without this site
+  double progress = 0;       // of a site's work, from 0 to 1
+  std::string purpose;       // of a part: what it is for
   Collective collective = Collective::kSum;
   std::string bytes;               // a part or a total: numbers in fixed point, or texts
   std::string text;                // for people; kFinished: the centre's model; kHello: the best

@@ -46,8 +46,8 @@ SiteProcesses::SiteProcesses(SiteOptions options, Channel& channel)
       return;
     }
     if (m.kind != MessageKind::kOpen)
-      throw BadInput(fmt::format("the federation's first message is '{}', not 'open'",
-                                 name_of(m.kind)));
+      throw BadInput(
+          fmt::format("the federation's first message is '{}', not 'open'", name_of(m.kind)));
     send(hello());
   }
 }
@@ -95,11 +95,13 @@ void SiteProcesses::begin(const SiteMessage& m) {
     throw BadInput(fmt::format("the federation goes on without the site '{}'", options_.name));
   const std::vector<std::string> sets = available_instruction_sets();
   if (std::find(sets.begin(), sets.end(), m.text) == sets.end())
-    throw BadInput(fmt::format("the federation uses the instruction set {}, which is not available "
-                               "on this machine",
-                               m.text));
+    throw BadInput(
+        fmt::format("the federation uses the instruction set {}, which is not available "
+                    "on this machine",
+                    m.text));
   if (!m.secure && !options_.unmasked)
-    throw BadInput("the centre asks for sums without masks, which this site's settings do not allow");
+    throw BadInput(
+        "the centre asks for sums without masks, which this site's settings do not allow");
   check_rows(!m.totals.empty());
   if (instruction_set() != m.text) use_instruction_set(m.text);
   sites_ = m.names;
@@ -112,9 +114,7 @@ void SiteProcesses::begin(const SiteMessage& m) {
   if (again) throw SiteRestart();
 }
 
-void SiteProcesses::restart() {
-  round_ = 0, progress_ = 0;
-}
+void SiteProcesses::restart() { round_ = 0, progress_ = 0; }
 
 void SiteProcesses::make_masks(const SiteMessage& m) {
   if (m.restart) secrets_->openings = {};  // sums of another set begin
@@ -123,9 +123,8 @@ void SiteProcesses::make_masks(const SiteMessage& m) {
     if (m.keys[s].size() != keys[s].size()) throw BadInput("a public key has another size");
     std::memcpy(keys[s].data(), m.keys[s].data(), keys[s].size());
   }
-  const SumContext context{.job = options_.job,
-                           .attempt = static_cast<std::uint32_t>(attempt_),
-                           .sites = sites_};
+  const SumContext context{
+      .job = options_.job, .attempt = static_cast<std::uint32_t>(attempt_), .sites = sites_};
   secrets_->masks = std::make_unique<Masks>(secrets_->keys, context, keys,
                                             static_cast<std::size_t>(rank_), secrets_->openings);
 }
@@ -157,7 +156,8 @@ void SiteProcesses::read_sent() {
 
 void SiteProcesses::account(Collective what, std::size_t numbers, std::size_t bytes) {
   add_entry(what, numbers, bytes);
-  write_sent(fmt::format("{}\t{} {} {} {}", purpose_, static_cast<int>(what), secure_ ? 1 : 0, numbers, bytes));
+  write_sent(fmt::format("{}\t{} {} {} {}", purpose_, static_cast<int>(what), secure_ ? 1 : 0,
+                         numbers, bytes));
 }
 
 void SiteProcesses::write_sent(const std::string& line) const {
@@ -165,15 +165,18 @@ void SiteProcesses::write_sent(const std::string& line) const {
   std::ofstream out(options_.sent, std::ios::app);
   out << line << '\n';
   if (!out.flush())
-    throw Failure(fmt::format("{}: what was sent cannot be written: {}", options_.sent, std::strerror(errno)));
+    throw Failure(fmt::format("{}: what was sent cannot be written: {}", options_.sent,
+                              std::strerror(errno)));
 }
 
 // Sums of other rows would be mixed with those of the rows that are here now.
 void SiteProcesses::check_rows(bool sums_so_far) {
   if (options_.rows.empty() || options_.rows == rows_sent_) return;
   if (sums_so_far && !rows_sent_.empty())
-    throw BadInput("the data of this site have changed since the sums so far: the job cannot go on with them; take back "
-                   "the change, or begin a job of another name");
+    throw BadInput(
+        "the data of this site have changed since the sums so far: the job cannot go on with them; "
+        "take back "
+        "the change, or begin a job of another name");
   rows_sent_ = options_.rows;
   write_sent("\t" + rows_sent_);
 }
@@ -194,7 +197,8 @@ SiteMessage SiteProcesses::part(Collective what, const std::string& own) {
   m.purpose = purpose_, m.collective = what, m.bytes = own;
   if (what == Collective::kSum && secure_) {
     std::vector<Fixed> numbers = fixed_of(own);
-    for (const auto& sealed : secrets_->masks->mask(static_cast<std::uint32_t>(round_), numbers).sealed)
+    for (const auto& sealed :
+         secrets_->masks->mask(static_cast<std::uint32_t>(round_), numbers).sealed)
       m.sealed.push_back(text_of(sealed));
     m.bytes = bytes_of(numbers);
   }
@@ -214,8 +218,7 @@ SiteMessage SiteProcesses::opened(const SiteMessage& shares) {
     mine.emplace_back(bytes.begin(), bytes.end());
   }
   SiteMessage m = answer(MessageKind::kOpened);
-  for (const SeedShare& share :
-       secrets_->masks->open(static_cast<std::uint32_t>(round_), mine))
+  for (const SeedShare& share : secrets_->masks->open(static_cast<std::uint32_t>(round_), mine))
     m.sealed.push_back(text_of(share));
   return m;
 }
@@ -227,23 +230,27 @@ std::string SiteProcesses::collective(Collective what, const std::string& own) {
       send(next);
       const SiteMessage m = receive();
       switch (m.kind) {
-        case MessageKind::kOpen: next = hello(); break;
+        case MessageKind::kOpen:
+          next = hello();
+          break;
         case MessageKind::kBegin:
           begin(m);
           done = knows(round_);
           if (!done) next = part(what, own);
           break;
-        case MessageKind::kShares: next = opened(m); break;
+        case MessageKind::kShares:
+          next = opened(m);
+          break;
         case MessageKind::kTotal:
           if (m.round != round_)
-            throw BadInput(fmt::format("the centre sends the total of round {}, not of {}", m.round,
-                                       round_));
+            throw BadInput(
+                fmt::format("the centre sends the total of round {}, not of {}", m.round, round_));
           known_ = {m.bytes}, first_known_ = round_;
           done = true;
           break;
         default:
-          throw BadInput(fmt::format("the centre sends '{}' where a total is expected",
-                                     name_of(m.kind)));
+          throw BadInput(
+              fmt::format("the centre sends '{}' where a total is expected", name_of(m.kind)));
       }
     }
   }
@@ -253,9 +260,10 @@ std::string SiteProcesses::collective(Collective what, const std::string& own) {
 void SiteProcesses::sum(std::span<Fixed> numbers) {
   const std::vector<Fixed> total = fixed_of(collective(Collective::kSum, bytes_of(numbers)));
   if (total.size() != numbers.size())
-    throw BadInput(fmt::format("a sum over the sites has {} numbers, not {}: the sites' programs or "
-                               "options differ",
-                               total.size(), numbers.size()));
+    throw BadInput(
+        fmt::format("a sum over the sites has {} numbers, not {}: the sites' programs or "
+                    "options differ",
+                    total.size(), numbers.size()));
   std::copy(total.begin(), total.end(), numbers.begin());
 }
 
@@ -292,7 +300,8 @@ void SiteProcesses::finish(const std::string& centre) {
       next = done;
       next.attempt = attempt_;
     } else {
-      throw BadInput(fmt::format("the centre sends '{}' where the end is expected", name_of(m.kind)));
+      throw BadInput(
+          fmt::format("the centre sends '{}' where the end is expected", name_of(m.kind)));
     }
   }
 }

@@ -31,8 +31,8 @@ class SiteRestart : public std::runtime_error {
 
 struct SiteOptions {
   std::string name;
-  std::string job;     // a hash of what all sites agreed to
-  bool leave = false;  // the others may go on without this site, and then learn its sums
+  std::string job;        // a hash of what all sites agreed to
+  bool leave = false;     // the others may go on without this site, and then learn its sums
   bool unmasked = false;  // answers also where sums are not masked
   // A file of what was sent, with which the ledger goes on, and of the rows that it was sent of: sums so
   // far are of no others. Empty: none.

@@ -52,7 +52,8 @@ class TestSite final : public Channel {
  public:
   using Work = std::function<std::string(SiteProcesses&)>;
   TestSite(SiteOptions options, Work work)
-      : thread_([this, options = std::move(options), work = std::move(work)] { run(options, work); }) {}
+      : thread_(
+            [this, options = std::move(options), work = std::move(work)] { run(options, work); }) {}
   ~TestSite() override {
     kill();
     thread_.join();
@@ -96,9 +97,9 @@ class TestSite final : public Channel {
 
 // Sends the centre's messages to the sites until it is done or waits; seen(site, answer) is called
 // for every answer.
-inline void run_federation(FederationCentre& centre,
-                           std::vector<std::pair<std::string, TestSite*>> sites,
-                           const std::function<void(const std::string&, const std::string&)>& seen = {}) {
+inline void run_federation(
+    FederationCentre& centre, std::vector<std::pair<std::string, TestSite*>> sites,
+    const std::function<void(const std::string&, const std::string&)>& seen = {}) {
   while (centre.state() == CentreState::kRunning) {
     const std::string message = centre.message();
     const std::vector<std::string> expected = centre.expected();

@@ -21,8 +21,8 @@ constexpr const char* kSource = "arrays";  // messages expect a file's name
 
 void refuse_shape(const Arrays& a, std::size_t targets) {
   if (a.columns.size() != a.X.size())
-    throw BadInput(fmt::format("X has {} columns, but {} are named or fitted", a.X.size(),
-                               a.columns.size()));
+    throw BadInput(
+        fmt::format("X has {} columns, but {} are named or fitted", a.X.size(), a.columns.size()));
   const std::size_t rows = a.X.empty() ? a.rows() : a.X[0].size();
   for (const std::vector<double>& column : a.X)
     if (column.size() != rows)
@@ -73,7 +73,8 @@ DataTable table_of(Arrays a, const FrameOptions& o) {
   for (std::size_t c = 0; c < a.X.size(); ++c)
     t.columns.push_back(number_column(a.columns[c], std::move(a.X[c])));
   t.columns.push_back(text_column(o.agent, std::move(a.agent_of), std::move(a.agents)));
-  if (!a.row_weight.empty()) t.columns.push_back(number_column(o.row_weight, std::move(a.row_weight)));
+  if (!a.row_weight.empty())
+    t.columns.push_back(number_column(o.row_weight, std::move(a.row_weight)));
   if (!a.trials.empty()) t.columns.push_back(number_column(o.trials, std::move(a.trials)));
   if (!a.fold_of.empty())
     t.columns.push_back(text_column(o.folds, std::move(a.fold_of), std::move(a.folds)));
@@ -90,9 +91,9 @@ void refuse_names(const DataTable& table) {
   std::set<std::string> seen;
   for (const Column& c : table.columns)
     if (!seen.insert(c.name).second)
-      throw BadInput(
-          fmt::format("two columns of X, y, groups, weights, trials, offset and folds are called '{}'",
-                      c.name));
+      throw BadInput(fmt::format(
+          "two columns of X, y, groups, weights, trials, offset and folds are called '{}'",
+          c.name));
 }
 
 // The names of columns that arrays have and options do not name.
@@ -121,7 +122,8 @@ Encoding begin(DataTable& table, const FrameOptions& o) {
   Encoding encoding = begin_encoding({table.path}, header, o);
   const TableOptions needed = columns_needed(header, o, encoding);
   for (Column& c : table.columns)
-    if (std::find(needed.text.begin(), needed.text.end(), c.name) != needed.text.end()) make_text(c);
+    if (std::find(needed.text.begin(), needed.text.end(), c.name) != needed.text.end())
+      make_text(c);
   return encoding;
 }
 
@@ -132,9 +134,10 @@ class SourceValues {
     const bool text = column.type == Column::Type::kText;
     if (source.levels.empty() && source.dates == DateOrder::kNone) {
       if (text && !column.levels.empty())
-        throw BadInput(fmt::format("{}: column '{}' holds texts such as '{}', and the model was fitted "
-                                   "on numbers",
-                                   path, column.name, shown(column.levels[0])));
+        throw BadInput(
+            fmt::format("{}: column '{}' holds texts such as '{}', and the model was fitted "
+                        "on numbers",
+                        path, column.name, shown(column.levels[0])));
       return;
     }
     make_text(column);
@@ -151,9 +154,10 @@ class SourceValues {
   static double value(const Source& source, const std::string& level, const std::string& path) {
     if (source.dates != DateOrder::kNone) {
       if (const auto day = parse_date(level, source.dates)) return *day;
-      throw BadInput(fmt::format("{}: column '{}' holds '{}', which is no date such as the model was "
-                                 "fitted on ({})",
-                                 path, source.name, shown(level), name_of(source.dates)));
+      throw BadInput(
+          fmt::format("{}: column '{}' holds '{}', which is no date such as the model was "
+                      "fitted on ({})",
+                      path, source.name, shown(level), name_of(source.dates)));
     }
     const auto known = std::find(source.levels.begin(), source.levels.end(), level);
     return known == source.levels.end() ? RowPredictor::kNewText
@@ -270,9 +274,9 @@ void each_row(const Model& model, DataTable table, UseRow use, double level) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(table.rows); ++r) {
     for (std::size_t s = 0; s < values.size(); ++s) row[s] = values[s][r];
     rows.encode(row, x, [&](const Source& source) {
-      throw BadInput(
-          fmt::format("row {} of X lacks column '{}', and the model was fitted with `missing error`",
-                      r, source.name));
+      throw BadInput(fmt::format(
+          "row {} of X lacks column '{}', and the model was fitted with `missing error`", r,
+          source.name));
     });
     take_offsets(e, offset_columns, r, offsets);
     const std::int32_t agent = names == nullptr ? -1 : names->codes[r];
@@ -301,9 +305,10 @@ void each_row(const Model& model, Arrays arrays, UseRow use, double level) {
                       "predict files with it",
                       s.name));
   if (arrays.offset.empty() && !e.offset.empty())
-    throw BadInput(fmt::format("the model was fitted with an offset, '{}', and needs `offset` of the "
-                               "rows to predict",
-                               e.offset));
+    throw BadInput(
+        fmt::format("the model was fitted with an offset, '{}', and needs `offset` of the "
+                    "rows to predict",
+                    e.offset));
   FrameOptions names{.paths = {}, .target = {}, .agent = agents_of(e)};
   names.offset = e.offset;
   for (std::size_t s = 0; s < e.sources.size(); ++s) arrays.columns[s] = e.sources[s].name;

@@ -21,9 +21,9 @@ Frame build_frame(DataTable table, const FrameOptions& options);
 
 // Rows as columns of numbers, NaN where one is missing, and the agent of each row.
 struct Arrays {
-  std::vector<std::string> columns;     // their names
-  std::vector<std::vector<double>> X;   // [columns][rows]
-  std::vector<std::int32_t> agent_of;   // by row, into `agents`
+  std::vector<std::string> columns;    // their names
+  std::vector<std::vector<double>> X;  // [columns][rows]
+  std::vector<std::int32_t> agent_of;  // by row, into `agents`
   std::vector<std::string> agents = {};
   std::vector<double> row_weight = {}, trials = {};  // by row; empty: none
   // By row: empty, one list, or for a multinomial target one for each class.

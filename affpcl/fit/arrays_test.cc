@@ -75,8 +75,7 @@ TEST(Arrays, AnOffsetIsSubtractedFromANumberAndPredicted) {
   const Model plain = fit(world.X, world.y, world.groups, kUnscored).model;
   std::vector<double> moved = world.y;
   for (std::size_t r = 0; r < moved.size(); ++r) moved[r] += world.offset[r];
-  const Model model =
-      fit(world.X, moved, world.groups, kUnscored, {.offset = world.offset}).model;
+  const Model model = fit(world.X, moved, world.groups, kUnscored, {.offset = world.offset}).model;
   expect_near(model.channels[0].centre.x, plain.channels[0].centre.x, 1e-10);
   std::vector<double> want = predict(plain, world.X, world.groups);
   for (std::size_t r = 0; r < want.size(); ++r) want[r] += world.offset[r];
@@ -121,7 +120,8 @@ TEST_F(TableTest, ATableInMemoryIsAFile) {
   for (std::size_t c = 0; c < 5; ++c) table.columns[c].name = names[c];
   for (std::size_t c : {1u, 2u}) table.columns[c].type = Column::Type::kText;
   table.columns[1].levels = {"red", "green", "blue"};
-  for (int k = 0; k < 28; ++k) table.columns[2].levels.push_back(fmt::format("2026-02-{:02}", k + 1));
+  for (int k = 0; k < 28; ++k)
+    table.columns[2].levels.push_back(fmt::format("2026-02-{:02}", k + 1));
   for (int r = 0; r < 120; ++r) {
     const double shop = r % 8, size = r * 37 % 11, sales = r * 13 % 17 + 2 * (r % 3) + shop;
     table.columns[0].numbers.push_back(shop);
@@ -129,7 +129,8 @@ TEST_F(TableTest, ATableInMemoryIsAFile) {
     table.columns[2].codes.push_back(r * 5 % 28);
     table.columns[3].numbers.push_back(size);
     table.columns[4].numbers.push_back(sales);
-    text += fmt::format("{},{},2026-02-{:02},{},{}\n", shop, colours[r % 3], r * 5 % 28 + 1, size, sales);
+    text += fmt::format("{},{},2026-02-{:02},{},{}\n", shop, colours[r % 3], r * 5 % 28 + 1, size,
+                        sales);
   }
   write(text);
   FitOptions o = kUnscored;

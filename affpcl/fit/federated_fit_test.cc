@@ -26,7 +26,8 @@ class Rows {
     std::ofstream all(folder_ / "all.csv");
     all << head;
     std::map<std::string, std::ofstream> of;
-    for (const std::string& site : sites()) of[site].open(folder_ / (site + ".csv")), of[site] << head;
+    for (const std::string& site : sites())
+      of[site].open(folder_ / (site + ".csv")), of[site] << head;
     for (std::int64_t i = 0; i < 9; ++i)
       for (std::uint32_t r = 0; r < 30; ++r) {
         const auto draw = [&](std::uint32_t j) {
@@ -37,7 +38,8 @@ class Rows {
         const double eta = 1 + (1 + 0.5 * u) * x + 0.2 * z * u + (colour[0] == 'r' ? 0.7 : 0);
         std::string y = std::to_string(eta + 0.5 * draw(3));
         if (family == "binomial") y = draw(3) < eta - 1 ? "yes" : "no";
-        if (family == "poisson") y = std::to_string(static_cast<int>(std::exp(0.4 * eta + 0.2 * draw(3))));
+        if (family == "poisson")
+          y = std::to_string(static_cast<int>(std::exp(0.4 * eta + 0.2 * draw(3))));
         const std::string row = "a" + std::to_string(i) + "," + std::to_string(x) + "," + colour +
                                 "," + std::to_string(z) + "," + y + "\n";
         all << row;
@@ -102,14 +104,14 @@ TEST_P(FederatedFit, EqualsTheFitOfAllRowsToTheBit) {
   std::vector<std::pair<std::string, TestSite*>> sites;
   for (const std::string& name : Rows::sites()) {
     FitResult& result = results[name];
-    threads.push_back(std::make_unique<TestSite>(
-        SiteOptions{.name = name, .job = "job", .unmasked = !secure},
-        [&, name, family = family](SiteProcesses& processes) {
-          FitOptions o = options_of(rows.file(name), family);
-          o.processes = &processes;
-          result = fit(o);
-          return std::string("centre");
-        }));
+    threads.push_back(
+        std::make_unique<TestSite>(SiteOptions{.name = name, .job = "job", .unmasked = !secure},
+                                   [&, name, family = family](SiteProcesses& processes) {
+                                     FitOptions o = options_of(rows.file(name), family);
+                                     o.processes = &processes;
+                                     result = fit(o);
+                                     return std::string("centre");
+                                   }));
     sites.emplace_back(name, threads.back().get());
   }
   run_federation(centre, sites);

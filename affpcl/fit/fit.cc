@@ -45,26 +45,28 @@ void refuse_held_out(const FitOptions& o) {
         "`folds`, `test` and `time` exclude each other: each says which rows are held out");
   if (!o.score && (!f.folds.empty() || !f.test.empty() || !f.time.empty()))
     throw BadInput(
-        "`folds`, `test` and `time` say by which rows models are scored, and without scores they say "
+        "`folds`, `test` and `time` say by which rows models are scored, and without scores they "
+        "say "
         "nothing");
   if (o.repeats > 1 && (!f.folds.empty() || !f.time.empty()))
-    throw BadInput(fmt::format("`repeats {}` deals rows into folds at random, and `{}` says which "
-                               "rows each fold has",
-                               o.repeats, f.folds.empty() ? "time" : "folds"));
+    throw BadInput(
+        fmt::format("`repeats {}` deals rows into folds at random, and `{}` says which "
+                    "rows each fold has",
+                    o.repeats, f.folds.empty() ? "time" : "folds"));
 }
 
 // What the fit that made a centre has settled is not said again.
 void refuse_beside_centre(const FitOptions& o) {
   constexpr std::string_view kOfAnAgent[] = {
-      "target", "agent", "missing", "weights", "seed", "time", "folds", "score", "repeats", "sum",
-      "level", "threads", "sep", "decimal", "encoding", "na", "skip", "comment"};
+      "target", "agent", "missing", "weights", "seed",    "time",     "folds", "score", "repeats",
+      "sum",    "level", "threads", "sep",     "decimal", "encoding", "na",    "skip",  "comment"};
   const FitOptions usual;
   for (const Params<FitOptions>::Entry& entry : FitOptions::params().entries())
     if (std::find(std::begin(kOfAnAgent), std::end(kOfAnAgent), entry.param.name) ==
             std::end(kOfAnAgent) &&
         entry.get(o) != entry.get(usual))
-      throw BadInput(fmt::format("`{}` does not go with `centre`, which has settled it",
-                                 entry.param.name));
+      throw BadInput(
+          fmt::format("`{}` does not go with `centre`, which has settled it", entry.param.name));
   if (o.td) throw BadInput("`task td` does not go with `centre`");
 }
 
@@ -76,7 +78,9 @@ void refuse_private(const FitOptions& o) {
   }
   if (o.solver == SolverKind::kStream || o.td)
     throw BadInput("`privacy` belongs to `solver exact`: a stream would need noise in every step");
-  if (o.repeats > 0) throw BadInput("`repeats` does not go with `privacy`, which leaves scores out: they would cost more");
+  if (o.repeats > 0)
+    throw BadInput(
+        "`repeats` does not go with `privacy`, which leaves scores out: they would cost more");
   refuse_beside_privacy(o.frame);
 }
 
@@ -98,7 +102,8 @@ std::unique_ptr<Solver> make_solver(const FitOptions& o) {
   if (o.td) return std::make_unique<TdSolver>(*o.td, o.stream);
   if (o.solver == SolverKind::kStream) return std::make_unique<StreamSolver>(o.stream);
   if (!o.privacy.empty())
-    return std::make_unique<PrivateSolver>(o.mixed, PrivacyTerms::parse(o.privacy, o.bounds), o.release, o.job);
+    return std::make_unique<PrivateSolver>(o.mixed, PrivacyTerms::parse(o.privacy, o.bounds),
+                                           o.release, o.job);
   return std::make_unique<MixedSolver>(o.mixed, o.centre);
 }
 
@@ -132,10 +137,10 @@ bool takes_long(const Frame& frame) {
 FitResult solve(Solver& solver, Frame frame, const FitOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   const TestRows tests(options.frame, team, frame);
-  const int repeats = frame.held_out.how != Holdout::kDealt      ? 1
-                      : options.repeats > 0                     ? options.repeats
-                      : !takes_long(frame)  ? FitOptions::kRepeats
-                                                                : 1;
+  const int repeats = frame.held_out.how != Holdout::kDealt ? 1
+                      : options.repeats > 0                 ? options.repeats
+                      : !takes_long(frame)                  ? FitOptions::kRepeats
+                                                            : 1;
   Fitted fitted = solver.solve(frame, {.team = team,
                                        .seed = options.frame.seed,
                                        .score = options.score && options.privacy.empty(),

@@ -109,8 +109,8 @@ double true_gain(const Model& model, std::size_t place, int agent, double sd, st
     double intercept = x[0], sum = 0;
     for (std::size_t j = 0; j < columns; ++j) {
       const Source& s = model.encoding.sources[j];
-      const double own = sd * normal({.seed = seed}, agent, Purpose::kObjective,
-                                     static_cast<std::uint32_t>(j));
+      const double own =
+          sd * normal({.seed = seed}, agent, Purpose::kObjective, static_cast<std::uint32_t>(j));
       sum += std::pow(x[j + 1] / s.sd[0] - (1 + own), 2);
       intercept -= x[j + 1] * s.mean[0] / s.sd[0];
     }
@@ -131,7 +131,8 @@ TEST_F(FitTest, VerdictsHaveTheRightSignAndIntervalsHoldTheGain) {
       const FitResult r = fitted(table(30, 8, sd, seed));
       for (std::size_t i = 0; i < r.agents.size(); ++i, ++agents) {
         const AgentScore& a = r.agents[i];
-        const double truth = true_gain(r.model, i, std::stoi(r.model.agents[i].name.substr(1)), sd, seed);
+        const double truth =
+            true_gain(r.model, i, std::stoi(r.model.agents[i].name.substr(1)), sd, seed);
         held += a.gain.lo <= truth && truth <= a.gain.hi;
         if (a.verdict == Outcome::kEven) continue;
         ++signs;
@@ -179,8 +180,12 @@ TEST_F(FitTest, IntervalsAndVerdictsDoNotContradictEachOther) {
         EXPECT_LE(a.gain.mean, a.gain.hi);
         EXPECT_EQ(a.gain.lo > 0, a.probability > 0.95) << a.gain.lo << " " << a.probability;
         EXPECT_EQ(a.gain.hi < 0, a.probability < 0.05) << a.gain.hi << " " << a.probability;
-        if (a.verdict == Outcome::kGained) { EXPECT_GT(a.gain.lo, 0); }
-        if (a.verdict == Outcome::kLost) { EXPECT_LT(a.gain.hi, 0); }
+        if (a.verdict == Outcome::kGained) {
+          EXPECT_GT(a.gain.lo, 0);
+        }
+        if (a.verdict == Outcome::kLost) {
+          EXPECT_LT(a.gain.hi, 0);
+        }
       }
       EXPECT_EQ(r.gained + r.even + r.lost, static_cast<int>(r.agents.size()));
     }
@@ -329,12 +334,12 @@ TEST_F(FitTest, RanksAndThreadsDoNotMatter) {
 
   std::string mixed = "site,colour,size,number,y,class\n";  // number: of the row, which is left out
   for (int r = 0; r < 400; ++r)
-    mixed +=
-        fmt::format("{},{},{},{},{},{}\n", r * 7 % 23, r % 31 == 0 ? "" : "rgb"[r % 3] + std::string(),
-                    r % 17 == 0 ? "NA" : fmt::to_string(r * 13 % 29), 3 * r - 50, r * 17 % 47 + 3 * (r % 3),
-                    r * 5 % 13 < 6 ? "no"
-                    : r % 2 == 0   ? "yes"
-                                   : "maybe");
+    mixed += fmt::format(
+        "{},{},{},{},{},{}\n", r * 7 % 23, r % 31 == 0 ? "" : "rgb"[r % 3] + std::string(),
+        r % 17 == 0 ? "NA" : fmt::to_string(r * 13 % 29), 3 * r - 50, r * 17 % 47 + 3 * (r % 3),
+        r * 5 % 13 < 6 ? "no"
+        : r % 2 == 0   ? "yes"
+                       : "maybe");
   regression.frame.missing = Missing::kMean;
   regression.frame.exclude = {"class"};
   cases.emplace_back(mixed, regression);

@@ -173,11 +173,12 @@ double RowPredictor::level_variance(const AgentModel* agent, const std::vector<d
   return variance;
 }
 
-double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x,
-                            Offsets offsets, int level) const {
+double RowPredictor::number(const AgentModel* agent, const std::vector<double>& x, Offsets offsets,
+                            int level) const {
   if (model_.encoding.generalised()) return mean(agent, x, offsets).back();
   if (model_.channels.size() > 1) return inner(weights(agent), channels(agent, x));
-  const double effect = level == kNewLevel ? 0 : model_.levels.effect[static_cast<std::size_t>(level)];
+  const double effect =
+      level == kNewLevel ? 0 : model_.levels.effect[static_cast<std::size_t>(level)];
   return inner(channel(agent, 0).x, x) + (offsets.empty() ? 0 : offsets[0]) + effect;
 }
 
@@ -186,7 +187,8 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   const double y = number(agent, x, offsets, level);
   if (model_.encoding.generalised()) {
     // The target's variance at the mean, and that of the linear predictor by the mean's slope.
-    const bool log = !model_.encoding.numeric(), trials = model_.encoding.family == Family::kBinomial;
+    const bool log = !model_.encoding.numeric(),
+               trials = model_.encoding.family == Family::kBinomial;
     const double slope = trials ? y * (1 - y) : log ? y : 1;
     const double of_predictor = variance(channel(agent, 0), model_.channels[0].typical_cov, x, 0);
     const double total = likelihood_->variance(model_.psi, y) + slope * slope * of_predictor;
@@ -194,11 +196,11 @@ RowPredictor::Interval RowPredictor::interval(const AgentModel* agent, const std
   }
   std::vector<double> deviations;
   for (std::size_t c = 0; c < model_.channels.size(); ++c)
-    deviations.push_back(std::sqrt(variance(channel(agent, c), model_.channels[c].typical_cov, x,
-                                            channel(agent, c).s2)));
+    deviations.push_back(std::sqrt(
+        variance(channel(agent, c), model_.channels[c].typical_cov, x, channel(agent, c).s2)));
   if (model_.encoding.leveled())
-    deviations[0] = std::sqrt(
-        std::max(0.0, deviations[0] * deviations[0] + level_variance(agent, x, level)));
+    deviations[0] =
+        std::sqrt(std::max(0.0, deviations[0] * deviations[0] + level_variance(agent, x, level)));
   const double deviation =
       deviations.size() > 1 ? std::sqrt(weighed_variance(weights(agent), deviations, model_.noise))
                             : deviations[0];
@@ -463,9 +465,9 @@ class Predictor {
   double day(const Source& source, const Column& c, std::size_t r) const {
     if (c.codes[r] < 0) return std::nan("");
     if (const auto found = parse_date(text(c, r), source.dates)) return *found;
-    tables_.refuse(r, c.name, text(c, r),
-                   fmt::format("is no date such as the model was fitted on ({})",
-                               name_of(source.dates)));
+    tables_.refuse(
+        r, c.name, text(c, r),
+        fmt::format("is no date such as the model was fitted on ({})", name_of(source.dates)));
   }
 
   // A number with the decimal mark of the rows beside it.
@@ -491,8 +493,7 @@ class Predictor {
     const double trials = trials_ == nullptr ? 1 : trials_->numbers[r];
     if (std::isnan(truth) || std::isnan(trials)) return;
     score_.n += 1, score_.y1 += truth, score_.y2 += truth * truth;
-    score_.loss += e_.numeric() ? (truth - y) * (truth - y)
-                                : rows_.loss(truth, trials, y);
+    score_.loss += e_.numeric() ? (truth - y) * (truth - y) : rows_.loss(truth, trials, y);
   }
 
   void put_class(std::size_t r, const std::vector<double>& p) {
@@ -520,7 +521,7 @@ class Predictor {
   Predictions out_;
   Tables tables_;
   std::vector<const Column*> sources_;
-  std::vector<const Column*> targets_;    // the target, or the outcomes; empty: not in the data
+  std::vector<const Column*> targets_;  // the target, or the outcomes; empty: not in the data
   std::vector<const Column*> offset_columns_;
   const Column *trials_ = nullptr, *level_ = nullptr;
   const Column* agent_ = nullptr;         // null: one agent a file,

@@ -34,7 +34,8 @@ Tables read_tests(const std::vector<std::string>& files, const Encoding& e) {
     if (name.empty()) return;
     if (std::find(header.begin(), header.end(), name) == header.end())
       throw BadInput(lacks_column(files[0], name, header));
-    if (std::find(needed.columns.begin(), needed.columns.end(), name) != needed.columns.end()) return;
+    if (std::find(needed.columns.begin(), needed.columns.end(), name) != needed.columns.end())
+      return;
     needed.columns.push_back(name);
     (number ? needed.number : needed.text).push_back(name);
   };
@@ -80,8 +81,8 @@ class TestRows::Reader {
     });
     to_.unseen_agents_ = unseen.size();
     if (numbers.empty())
-      throw BadInput(fmt::format("{}: no row of an agent of the data can be scored",
-                                 tables_.parts[0].path));
+      throw BadInput(
+          fmt::format("{}: no row of an agent of the data can be scored", tables_.parts[0].path));
     add_notes(notes);
     return numbers;
   }
@@ -98,10 +99,12 @@ class TestRows::Reader {
       for (std::size_t r = 0; c != nullptr && r < tables_.rows; ++r)
         if (bad(c->numbers[r])) tables_.refuse(r, name, fmt::to_string(c->numbers[r]), what);
     };
-    refuse(e_.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
-           "is no weight of a row: a number from 0 on");
-    refuse(e_.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
-           "is no number of trials: a number from 1 on");
+    refuse(
+        e_.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
+        "is no weight of a row: a number from 0 on");
+    refuse(
+        e_.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
+        "is no number of trials: a number from 1 on");
     check_target();
     if (const Column* agent = find(e_.agent_column))
       for (std::size_t r = 0; r < tables_.rows; ++r)
@@ -186,14 +189,13 @@ class TestRows::Reader {
     const auto rows = [](std::size_t n) {
       return fmt::format("{} test row{}", n, n == 1 ? "" : "s");
     };
-    if (without_target_ > 0)
-      notes.push_back(rows(without_target_) + " without a target left out");
+    if (without_target_ > 0) notes.push_back(rows(without_target_) + " without a target left out");
     if (blank_ > 0) notes.push_back(rows(blank_) + " with blanks left out");
     if (!to_.unseen_.empty())
-      notes.push_back(fmt::format("{} of {} agent{} that the data lacks: scored by the model of unseen "
-                                  "agents, apart from the others",
-                                  rows(to_.unseen_.size()), to_.unseen_agents_,
-                                  to_.unseen_agents_ == 1 ? "" : "s"));
+      notes.push_back(fmt::format(
+          "{} of {} agent{} that the data lacks: scored by the model of unseen "
+          "agents, apart from the others",
+          rows(to_.unseen_.size()), to_.unseen_agents_, to_.unseen_agents_ == 1 ? "" : "s"));
   }
 
   const Frame& frame_;
@@ -231,7 +233,8 @@ void TestRows::add_to(Frame& frame, Team& team, const std::vector<double>& numbe
   const Leaves own = own_agents(frame.agents.size(), team);
   std::vector<const double*> rows;
   for (std::size_t at = 0; at < numbers.size(); at += width)
-    if (numbers[at] >= static_cast<double>(own.first) && numbers[at] < static_cast<double>(own.last))
+    if (numbers[at] >= static_cast<double>(own.first) &&
+        numbers[at] < static_cast<double>(own.last))
       rows.push_back(numbers.data() + at);
   std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return *a < *b; });
 
@@ -251,15 +254,14 @@ void TestRows::add_to(Frame& frame, Team& team, const std::vector<double>& numbe
   const auto offset = [&](const double* row, std::size_t predictor) {
     return predictor_offsets(e, {row + kBefore + outcomes, offsets})[predictor];
   };
-  extend(frame.X, [&](const double* row, std::size_t j) {
-    return row[kBefore + outcomes + offsets + j];
-  });
+  extend(frame.X,
+         [&](const double* row, std::size_t j) { return row[kBefore + outcomes + offsets + j]; });
   extend(frame.Y, [&](const double* row, std::size_t c) {
     const double positive = frame.channels == 1 ? 1 : static_cast<double>(c);
-    double y = e.classes.empty()   ? row[kBefore + c]
-               : e.generalised()   ? row[4]
+    double y = e.classes.empty()    ? row[kBefore + c]
+               : e.generalised()    ? row[4]
                : row[4] == positive ? 1
-                                   : 0;
+                                    : 0;
     if (!frame.subtracted.empty()) y -= offset(row, 0);
     return (y - frame.y_mean[c]) / frame.y_sd[c];
   });
@@ -297,8 +299,8 @@ void TestRows::score_unseen(FitResult& result) const {
       to.brier += row.weight * brier_score(p, row.truth);
     } else {
       const double y = predictor.number(nullptr, row.x, row.offsets, row.level);
-      to.loss += e.numeric() ? (row.y[0] - y) * (row.y[0] - y)
-                             : predictor.loss(row.y[0], row.trials, y);
+      to.loss +=
+          e.numeric() ? (row.y[0] - y) * (row.y[0] - y) : predictor.loss(row.y[0], row.trials, y);
     }
     weight += row.weight;
   }

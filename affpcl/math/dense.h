@@ -174,8 +174,8 @@ class Cholesky {
   void forward(MatrixSpan rows) const;      // of each row
   // The same of rows whose first entries are 0, as many as they are shorter.
   void forward_ends(MatrixSpan rows) const;
-  void backward(MatrixSpan rows) const;     // each row b <- C'^-1 b
-  void solve(std::span<double> b) const;    // b <- A^-1 b
+  void backward(MatrixSpan rows) const;   // each row b <- C'^-1 b
+  void solve(std::span<double> b) const;  // b <- A^-1 b
   double log_determinant() const;
   Matrix upper() const;  // C'
   // Rows from `first` on of A^-1, their entries from column `first` on: A^-1 is symmetric, and what

@@ -42,7 +42,8 @@ class Tridiagonal {
   std::size_t block_end(std::size_t l) const {
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
     std::size_t m = l;
-    while (m + 1 < d_.size() && !(std::abs(e_[m]) <= kEpsilon * (std::abs(d_[m]) + std::abs(d_[m + 1]))))
+    while (m + 1 < d_.size() &&
+           !(std::abs(e_[m]) <= kEpsilon * (std::abs(d_[m]) + std::abs(d_[m + 1]))))
       ++m;
     return m;
   }
@@ -58,7 +59,8 @@ class Tridiagonal {
       if (r == 0) {  // the block falls apart
         d_[i + 1] -= p;
         e_[m] = 0;
-        if (V_ != nullptr && i + 1 < m) kernels::rotate_rows(c_.data(), s_.data(), i + 1, m, stride_, V_);
+        if (V_ != nullptr && i + 1 < m)
+          kernels::rotate_rows(c_.data(), s_.data(), i + 1, m, stride_, V_);
         return;
       }
       s_[i] = s = f / r;
@@ -95,12 +97,11 @@ SymmetricEigen symmetric_eigen(MatrixView A) {
   const Eigen::Tridiagonalization<ColMajor> reduced(transpose_of(A) / scale);
   const std::size_t stride = (n + kLaneStep - 1) / kLaneStep * kLaneStep;
   Vector V(n * stride);
-  Eigen::Map<ColMajor, 0, Eigen::OuterStride<>>(V.data(), index(n), index(n),
-                                                Eigen::OuterStride<>(index(stride))) =
-      reduced.matrixQ();
-  const Vector values = Tridiagonal(listed(reduced.diagonal()), listed(reduced.subDiagonal()), stride,
-                                    V.data())
-                            .diagonal();
+  Eigen::Map<ColMajor, 0, Eigen::OuterStride<>>(
+      V.data(), index(n), index(n), Eigen::OuterStride<>(index(stride))) = reduced.matrixQ();
+  const Vector values =
+      Tridiagonal(listed(reduced.diagonal()), listed(reduced.subDiagonal()), stride, V.data())
+          .diagonal();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -144,9 +145,9 @@ double spectral_radius(MatrixView A) {
   double radius = 0;
   for (Eigen::Index k = 0; k < T.rows(); ++k) {
     const bool pair = k + 1 < T.rows() && T(k + 1, k) != 0;
-    radius = std::max(radius, pair ? std::sqrt(std::abs(T(k, k) * T(k + 1, k + 1) -
-                                                        T(k, k + 1) * T(k + 1, k)))
-                                   : std::abs(T(k, k)));
+    radius = std::max(
+        radius, pair ? std::sqrt(std::abs(T(k, k) * T(k + 1, k + 1) - T(k, k + 1) * T(k + 1, k)))
+                     : std::abs(T(k, k)));
     if (pair) ++k;
   }
   return radius;

@@ -87,8 +87,9 @@ Vector solve_least_norm(MatrixView A, std::span<const double> b, double toleranc
   double product;
   for (Eigen::Index k = 0; k < rank && dependent > 0; ++k) {  // permuted <- Z' permuted
     std::swap(permuted(k), permuted(rank - 1));
-    permuted.tail(dependent + 1).applyHouseholderOnTheLeft(
-        qr.matrixQTZ().row(k).tail(dependent).transpose(), qr.zCoeffs()(k), &product);
+    permuted.tail(dependent + 1)
+        .applyHouseholderOnTheLeft(qr.matrixQTZ().row(k).tail(dependent).transpose(),
+                                   qr.zCoeffs()(k), &product);
     std::swap(permuted(k), permuted(rank - 1));
   }
   Vector x(A.cols());

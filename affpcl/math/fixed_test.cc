@@ -38,7 +38,8 @@ TEST(Fixed, NumbersOfOrdinarySizeAreExact) {
 
 TEST(Fixed, AddsManyAsOneByOneAndCountsWhatIsTooLarge) {
   std::vector<double> all = numbers(10000);
-  for (double v : {0.0, -0.0, 0x1p-12, -0x1p-12, 0x1.fffffffffffffp-13, 0x1p-11, 1.0, -3.0, 0x1p51, -0x1.fffffffffffffp51, 0x1p-1070})
+  for (double v : {0.0, -0.0, 0x1p-12, -0x1p-12, 0x1.fffffffffffffp-13, 0x1p-11, 1.0, -3.0, 0x1p51,
+                   -0x1.fffffffffffffp51, 0x1p-1070})
     all.push_back(v);
   const std::size_t fit = all.size();
   for (double v : {0x1p52, -0x1p52, 1e300, HUGE_VAL, -HUGE_VAL, std::nan("")}) all.push_back(v);
@@ -85,7 +86,7 @@ TEST(Fixed, SumsDoNotDependOnTheirOrderOrOnMasksThatCancel) {
 // Of numbers that are exact, the sum is the double nearest to the true one: here below 2^-53 of it.
 TEST(Fixed, TheSumIsRoundedOnce) {
   EXPECT_EQ(to_double(sum_of({1e15, 0.25, -1e15})), 0.25);
-  EXPECT_EQ(to_double(sum_of({1, 0x1p-53})), 1);               // a tie goes to the even one
+  EXPECT_EQ(to_double(sum_of({1, 0x1p-53})), 1);                     // a tie goes to the even one
   EXPECT_EQ(to_double(sum_of({1, 0x1p-53, 0x1p-64})), 1 + 0x1p-52);  // above the tie
   EXPECT_EQ(to_double(sum_of({-1, -0x1p-53, -0x1p-64})), -1 - 0x1p-52);
   long double exact = 0;

@@ -11,7 +11,8 @@ double log_tail(double x) {
   constexpr double kFar = 20;  // from here on erfc loses digits, and the expansion has enough
   if (x < kFar) return std::log(std::erfc(x / std::numbers::sqrt2) / 2);
   const double square = x * x;
-  return -square / 2 - std::log(x * std::sqrt(2 * std::numbers::pi)) + std::log1p(-1 / square + 3 / (square * square));
+  return -square / 2 - std::log(x * std::sqrt(2 * std::numbers::pi)) +
+         std::log1p(-1 / square + 3 / (square * square));
 }
 
 }  // namespace

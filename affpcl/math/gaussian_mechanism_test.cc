@@ -15,7 +15,8 @@ double integrated_delta(double epsilon, double multiplier) {
   const double sigma = multiplier, step = 1e-4 * sigma;
   double sum = 0;
   for (double x = -12 * sigma; x < 12 * sigma + 1; x += step) {
-    const double p = std::exp(-(x - 1) * (x - 1) / (2 * sigma * sigma)), q = std::exp(-x * x / (2 * sigma * sigma));
+    const double p = std::exp(-(x - 1) * (x - 1) / (2 * sigma * sigma)),
+                 q = std::exp(-x * x / (2 * sigma * sigma));
     sum += std::max(0.0, p - std::exp(epsilon) * q);
   }
   return sum * step / (sigma * std::sqrt(2 * std::numbers::pi));
@@ -25,7 +26,8 @@ TEST(GaussianMechanism, DeltaIsTheIntegralOfThePositiveDifference) {
   for (const double epsilon : {0.1, 0.5, 1.0, 2.0, 4.0})
     for (const double multiplier : {0.4, 0.8, 1.5, 4.0}) {
       const double found = gaussian_delta(epsilon, multiplier);
-      EXPECT_NEAR(found, integrated_delta(epsilon, multiplier), 1e-9 + 1e-5 * found) << epsilon << " " << multiplier;
+      EXPECT_NEAR(found, integrated_delta(epsilon, multiplier), 1e-9 + 1e-5 * found)
+          << epsilon << " " << multiplier;
     }
 }
 
@@ -43,7 +45,8 @@ TEST(GaussianMechanism, MultiplierIsTheLeastOne) {
 TEST(GaussianMechanism, DiscreteAndRoundedDifferLessThanTheBound) {
   for (const double sigma : {2.0, 3.0, 10.0, 40.0}) {
     double sum = 0;
-    for (double k = -std::ceil(12 * sigma); k <= 12 * sigma; ++k) sum += std::exp(-k * k / (2 * sigma * sigma));
+    for (double k = -std::ceil(12 * sigma); k <= 12 * sigma; ++k)
+      sum += std::exp(-k * k / (2 * sigma * sigma));
     double distance = 0;
     for (double k = -std::ceil(12 * sigma); k <= 12 * sigma; ++k) {
       const double rounded = normal_cdf((k + .5) / sigma) - normal_cdf((k - .5) / sigma);

@@ -76,7 +76,8 @@ HWY_INLINE void RowsInto(double alpha, const double* A, std::ptrdiff_t a, const 
   RowsTile<R, C>(A, a, B, b, k, sums);
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < C; ++c)
-      Put(alpha, add, sums[r][c], to[static_cast<std::size_t>(r) * n + static_cast<std::size_t>(c)]);
+      Put(alpha, add, sums[r][c],
+          to[static_cast<std::size_t>(r) * n + static_cast<std::size_t>(c)]);
 }
 
 // Rows [0, R) of C, columns [first, last).
@@ -95,16 +96,19 @@ void RowsByRows(double alpha, const double* A, std::ptrdiff_t a, const double* B
                 std::size_t m, std::size_t n, std::size_t k, bool add, double* C) {
   std::size_t i = 0;
   for (; i + 4 <= m; i += 4)
-    RowsStrip<4>(alpha, A + static_cast<std::ptrdiff_t>(i) * a, a, B, b, k, add, C + i * n, n, 0, n);
+    RowsStrip<4>(alpha, A + static_cast<std::ptrdiff_t>(i) * a, a, B, b, k, add, C + i * n, n, 0,
+                 n);
   for (; i < m; ++i)
-    RowsStrip<1>(alpha, A + static_cast<std::ptrdiff_t>(i) * a, a, B, b, k, add, C + i * n, n, 0, n);
+    RowsStrip<1>(alpha, A + static_cast<std::ptrdiff_t>(i) * a, a, B, b, k, add, C + i * n, n, 0,
+                 n);
 }
 
 // The lower triangle in strips of four rows; each strip ends behind the diagonal.
 void Gram(double alpha, const double* A, std::size_t n, std::size_t k, double* S) {
   const auto a = static_cast<std::ptrdiff_t>(k);
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) RowsStrip<4>(alpha, A + i * k, a, A, a, k, true, S + i * n, n, 0, i + 4);
+  for (; i + 4 <= n; i += 4)
+    RowsStrip<4>(alpha, A + i * k, a, A, a, k, true, S + i * n, n, 0, i + 4);
   for (; i < n; ++i) RowsStrip<1>(alpha, A + i * k, a, A, a, k, true, S + i * n, n, 0, i + 1);
   for (i = 0; i < n; ++i)
     for (std::size_t j = 0; j < i; ++j) S[j * n + i] = S[i * n + j];
@@ -146,8 +150,7 @@ HWY_INLINE void Panel(double alpha, Strided A, const double* panel, std::size_t 
   std::size_t i = 0;
   for (; i + kRows <= m; i += kRows, A.p += kRows * A.row)
     PanelTile<kRows, P>(alpha, A, panel, k, add, C + i * n, n, width);
-  for (; i < m; ++i, A.p += A.row)
-    PanelTile<1, P>(alpha, A, panel, k, add, C + i * n, n, width);
+  for (; i < m; ++i, A.p += A.row) PanelTile<1, P>(alpha, A, panel, k, add, C + i * n, n, width);
 }
 
 // Columns [first, first + width) of k rows of B, `padded` wide.
@@ -233,8 +236,8 @@ void TimesRow(double alpha, const double* A, const double* x, std::size_t m, std
 // --- rotations: the row that two of them share stays in registers
 
 template <int P>
-HWY_INLINE void RotateColumns(const double* c, const double* s, std::size_t first,
-                              std::size_t last, std::size_t stride, double* V_) {
+HWY_INLINE void RotateColumns(const double* c, const double* s, std::size_t first, std::size_t last,
+                              std::size_t stride, double* V_) {
   const D d;
   const std::size_t N = Width();
   double* row = V_ + last * stride;

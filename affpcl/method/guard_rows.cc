@@ -195,7 +195,7 @@ void Weigh(const CombinationSums& sums, In alpha, const CombinationShares& share
             downhill = Clamp01(hn::NegMulAdd(counted, z, hn::Set(D(), 1.5)));
     const V c = hn::Neg(hn::Div(eh, hh)),
             // Of the regression of -<e, h> on |h|^2 without a constant: the mean square of what
-            // is left.
+        // is left.
         residual = hn::MulAdd(c, hn::MulAdd(c, hh2, hn::Add(ehhh, ehhh)), eh2),
             known = Excess(hn::Mul(chance, hn::Max(zero, residual)), hn::Mul(eh, eh)),
             w = hn::Mul(hn::Mul(c, known), hn::Mul(hn::NegMulAdd(counted, bias, one), downhill)),

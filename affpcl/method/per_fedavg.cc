@@ -41,7 +41,8 @@ void PerFedAvg::meta_direction(const Block& block, int k, In w, Out h) const {
   const Out y = scratch.rows(h.rows), g = scratch.rows(h.rows);
   const int n = block.batch.samples(k), parts = std::min(n, 3);
   const auto part = [&](int p) { return SampleRange{p * n / parts, (p + 1) * n / parts}; };
-  const SampleRange adapt = part(0), meta = part(parts > 1 ? 1 : 0), curve = part(parts > 2 ? 2 : 0);
+  const SampleRange adapt = part(0), meta = part(parts > 1 ? 1 : 0),
+                    curve = part(parts > 2 ? 2 : 0);
   direction(block, k, adapt, w, g);
   copy(w, y);
   descend(y, beta(block, k), g);

@@ -66,8 +66,7 @@ void PFedMe::centre(const Round&, Mean mean, Centre centre) const {
 }
 
 void PFedMe::update(const Block& block, Mean) const {
-  if (!config_.published)
-    local_steps(block, block.agents[x_], {config_.lambda, block.centre[w_]});
+  if (!config_.published) local_steps(block, block.agents[x_], {config_.lambda, block.centre[w_]});
 }
 
 }  // namespace affpcl

@@ -66,8 +66,8 @@ AgentLaw mean_law(std::span<const double> log_evidence) {
   Vector weight(log_evidence.begin(), log_evidence.end());
   const double top = *std::max_element(weight.begin(), weight.end());
   for (std::size_t k = 0; k < kLaws; ++k)
-    weight[k] = std::max(std::exp(weight[k] - top), kLeastWeight) *
-                kVarianceWeights[k / kShares.size()];
+    weight[k] =
+        std::max(std::exp(weight[k] - top), kLeastWeight) * kVarianceWeights[k / kShares.size()];
   divide(weight, sum(weight));
   AgentLaw law{Vector(Grid::kNoises), Vector(Grid::kNoises)};
   const double* w = weight.data();
@@ -93,8 +93,8 @@ const Vector& LawGrid::wides() {
   return kValues;
 }
 const Vector& LawGrid::ratios() {
-  static const Vector kValues = powers(
-      kRatios, kStep, -kStep * static_cast<double>(kReach + (kWide - 1) * kWideSteps));
+  static const Vector kValues =
+      powers(kRatios, kStep, -kStep * static_cast<double>(kReach + (kWide - 1) * kWideSteps));
   return kValues;
 }
 
@@ -116,8 +116,7 @@ double AgentLaw::mean_noise() const {
   return dot(usual, Grid::noises()) + dot(outlying, Grid::noises());
 }
 
-Spectrum::Spectrum(const Moments& m, MatrixView root, std::span<const double> centre,
-                   std::size_t i)
+Spectrum::Spectrum(const Moments& m, MatrixView root, std::span<const double> centre, std::size_t i)
     : rows(m.rows[m.at(i)]) {
   const MatrixView A = A_of(m, i);
   SymmetricEigen eigen = symmetric_eigen(multiply(root, multiply(A, transposed(root))));

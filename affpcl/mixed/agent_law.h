@@ -31,7 +31,7 @@ struct LawGrid {
 
 // The prior of (f_i, t_i), learnt from all agents: weights that sum to 1.
 struct AgentLaw {
-  Vector usual, outlying;  // [kNoises]: with t = 1; with any larger t
+  Vector usual, outlying;   // [kNoises]: with t = 1; with any larger t
   static AgentLaw plain();  // f = t = 1
   bool is_plain() const;
   double mean_noise() const;
@@ -42,8 +42,8 @@ struct Spectrum {
   // root: L', so that D = root' root.
   Spectrum(const Moments& moments, MatrixView root, std::span<const double> centre,
            std::size_t agent);
-  Matrix basis;  // row k is (L q_k)'
-  Vector e, c;   // eigenvalues, and q_k'L'(b - A x_c)
+  Matrix basis;                   // row k is (L q_k)'
+  Vector e, c;                    // eigenvalues, and q_k'L'(b - A x_c)
   double residual = 0, rows = 0;  // squared residuals from the centre
 };
 
@@ -57,8 +57,8 @@ class AgentGrid {
   void summarise(std::span<double> out) const;
 
   struct Weights {
-    Vector ratio, noise_ratio;  // [kRatios]: weight, and weight times f
-    double noise = 1;           // E f
+    Vector ratio, noise_ratio;                   // [kRatios]: weight, and weight times f
+    double noise = 1;                            // E f
     double inverse_noise = 1, inverse_wide = 1;  // E 1/f, E 1/t
     double outlying = 0;                         // probability of t > 1
   };

@@ -16,10 +16,10 @@ constexpr int kStillSteps = 5;              // without a gain: the end
 constexpr double kRounding = 1e-13;         // of the evidence, relative
 constexpr double kSettled = 1e-4;           // of the evidence: no decision depends on less
 constexpr double kTiny = 1e-300;
-constexpr double kNewtonRidge = 1e-9;                     // of the scaled information
-constexpr double kShortestStep = 0.01;                    // of a Newton step
-constexpr double kShorter = 4;                            // the next try
-constexpr int kUntried = 4;                               // steps after Newton's failed
+constexpr double kNewtonRidge = 1e-9;   // of the scaled information
+constexpr double kShortestStep = 0.01;  // of a Newton step
+constexpr double kShorter = 4;          // the next try
+constexpr int kUntried = 4;             // steps after Newton's failed
 constexpr double kMostPower = 16;
 constexpr double kNoiseFactor = 5, kVarianceFactor = 10;  // the largest in one step
 constexpr double kJustSeen = 1e-3;                        // of the variance of an agent's estimate
@@ -119,8 +119,9 @@ class GroupClimb {
   Point scaled(const Point& old, const EvidenceSlopes& slopes, double slack) {
     for (;; power_ = 1) {
       const auto factor = [&](double ratio) {
-        return power_ == 1 ? ratio
-                           : std::clamp(std::pow(ratio, power_), 1 / kVarianceFactor, kVarianceFactor);
+        return power_ == 1
+                   ? ratio
+                   : std::clamp(std::pow(ratio, power_), 1 / kVarianceFactor, kVarianceFactor);
       };
       const double s2 = std::max(kSmallestNoise, old.s2 * factor(slopes.noise_ratio()));
       Vector theta;
@@ -158,8 +159,8 @@ class GroupClimb {
         // To 0 only from where it hardly matters: far jumps end in the wrong maximum.
         const double seen = least_[g] * old.s2;
         const double floor = old.theta[g] > seen ? old.theta[g] / kVarianceFactor : 0.0;
-        theta[g] = std::clamp(old.theta[g] + move, floor,
-                              kVarianceFactor * std::max(old.theta[g], seen));
+        theta[g] =
+            std::clamp(old.theta[g] + move, floor, kVarianceFactor * std::max(old.theta[g], seen));
       }
     }
     return at(std::move(theta), s2);
@@ -211,8 +212,7 @@ Decomposition climb_groups(const Moments& m, const VarianceGroups& groups, Group
   const auto numbers = static_cast<double>(
       std::count_if(point.theta.begin(), point.theta.end(), [](double t) { return t > 0; }));
   const Covariance form = groups.count == 1 ? Covariance::kScalar : Covariance::kDiagonal;
-  Decomposition r =
-      decomposition_at(evidence, form, climb.D_of(point.theta), point.s2, numbers, m);
+  Decomposition r = decomposition_at(evidence, form, climb.D_of(point.theta), point.s2, numbers, m);
   r.variance_cov = evidence.variance_cov(groups).all();
   r.log = std::move(log);
   r.converged = converged || gain < kSettled;
@@ -254,8 +254,7 @@ Decomposition climb_full(const Moments& m, const Decomposition& diagonal, double
     if (static_cast<int>(log.size()) >= kFullTrial && value + kHopeless * gain < needed) break;
   }
   const double d = static_cast<double>(m.d);
-  Decomposition r =
-      decomposition_at(evidence, Covariance::kFull, D, s2, d * (d + 1) / 2, m);
+  Decomposition r = decomposition_at(evidence, Covariance::kFull, D, s2, d * (d + 1) / 2, m);
   r.log = std::move(log);
   r.converged = converged || gain < kSettled;
   return r;

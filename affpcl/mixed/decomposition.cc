@@ -65,8 +65,8 @@ Decomposition decompose_known(const Moments& m, const Variances& variances, doub
 double log_likelihood(double log_evidence, const std::vector<double>& centre,
                       double centre_precision, bool restricted) {
   if (!restricted) return log_evidence + centre_precision * squared_norm(centre) / 2;
-  return log_evidence + static_cast<double>(centre.size()) / 2 *
-                            std::log(2 * std::numbers::pi / centre_precision);
+  return log_evidence +
+         static_cast<double>(centre.size()) / 2 * std::log(2 * std::numbers::pi / centre_precision);
 }
 
 Chosen decompose(const Moments& m, const DecompositionOptions& o, Team& team) {

@@ -34,8 +34,8 @@ struct Decomposition {
   // [d][d], covariance of the estimated diagonal of D; 0 where D is known, or is full.
   std::vector<double> variance_cov;
   double log_evidence = 0;
-  double numbers = 0;  // in D that are not 0
-  double bic = 0;      // -2 log evidence + numbers log(agents)
+  double numbers = 0;          // in D that are not 0
+  double bic = 0;              // -2 log evidence + numbers log(agents)
   std::vector<ClimbStep> log;  // of the search, step by step
   bool converged = true;
 };

@@ -137,7 +137,8 @@ TEST(Decomposition, BalancedOneWayByMaximumLikelihoodDividesByAllAgents) {
   EXPECT_NEAR(ml.centre[0], grand, 1e-10);
   EXPECT_NEAR(ml.log_evidence,
               -(n * r * (std::log(2 * std::numbers::pi) + 1) + n * (r - 1) * std::log(within) +
-                n * std::log(between)) / 2,
+                n * std::log(between)) /
+                  2,
               1e-9);
   // r D + s^2 of REML is larger by n / (n - 1).
   EXPECT_NEAR((r * reml.D[0] + reml.s2) / (r * ml.variances.D[0] + ml.variances.s2), n / (n - 1),

@@ -8,10 +8,14 @@ namespace {
 // The second derivative of loss(y, mean) in its mean, where y is the mean.
 double curvature(const Likelihood& likelihood, std::span<const double> psi, double mean) {
   switch (likelihood.family()) {
-    case Family::kPoisson: return 2 / mean;
-    case Family::kNegativeBinomial: return 2 / (mean + mean * mean / std::exp(psi[0]));
-    case Family::kGamma: return 2 / (mean * mean);
-    default: return 2;
+    case Family::kPoisson:
+      return 2 / mean;
+    case Family::kNegativeBinomial:
+      return 2 / (mean + mean * mean / std::exp(psi[0]));
+    case Family::kGamma:
+      return 2 / (mean * mean);
+    default:
+      return 2;
   }
 }
 

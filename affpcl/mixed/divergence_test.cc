@@ -32,9 +32,10 @@ TEST_P(EveryDivergence, IsTheDifferenceOfLosses) {
   for (int y = classify ? 0 : 1; y < (classify ? static_cast<int>(classes) : 5); ++y) {
     double said = d.gap;
     for (std::size_t k = 0; k < from.size(); ++k)
-      said += ((classify ? static_cast<double>(static_cast<int>(k) == y) : y) - from[k]) * d.slope[k];
-    EXPECT_NEAR(said, likelihood.loss(psi, y, 1, to.data()) - likelihood.loss(psi, y, 1, from.data()),
-                1e-9)
+      said +=
+          ((classify ? static_cast<double>(static_cast<int>(k) == y) : y) - from[k]) * d.slope[k];
+    EXPECT_NEAR(
+        said, likelihood.loss(psi, y, 1, to.data()) - likelihood.loss(psi, y, 1, from.data()), 1e-9)
         << y;
   }
 }

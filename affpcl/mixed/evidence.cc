@@ -24,9 +24,9 @@ double ratio(double up, double down) {
   return std::min(kLargestRatio, std::sqrt(up / std::max(down, kTiny)));
 }
 
-constexpr double kNoPivot = 1e-12;   // of the largest diagonal entry of A
-constexpr double kStillLeft = 1e4;   // times that: no rounding error
-constexpr double kLowRank = 0.75;    // rows per coefficient, up to which the factor pays
+constexpr double kNoPivot = 1e-12;  // of the largest diagonal entry of A
+constexpr double kStillLeft = 1e4;  // times that: no rounding error
+constexpr double kLowRank = 0.75;   // rows per coefficient, up to which the factor pays
 
 // The agents of a leaf in lanes, from `first` on; where each is brought to fixed point, one agent.
 struct BatchRun {
@@ -99,9 +99,9 @@ void Evidence::add_first(std::size_t i, const Matrix& root, First& space, double
   if (d <= kBatchedColumns) {
     if (!space.run.has(i)) {
       space.run.begin(i, m_, team_.sums() == Sums::kFixed);
-      first_pass({d, space.run.count, m_.A.data() + at * dd, m_.b.data() + at * d, m_.yy.data() + at,
-                  m_.rows.data() + at, m_.wide.data() + at, root.data(), diagonal_, s2_, space.lanes.data(),
-                  W.data(), v.data(), space.rest});
+      first_pass({d, space.run.count, m_.A.data() + at * dd, m_.b.data() + at * d,
+                  m_.yy.data() + at, m_.rows.data() + at, m_.wide.data() + at, root.data(),
+                  diagonal_, s2_, space.lanes.data(), W.data(), v.data(), space.rest});
     }
     add(space.rest[i - space.run.first], {rest, 3});
   } else {
@@ -211,8 +211,8 @@ double Evidence::centre_part(std::size_t i, Second& space) const {
   if (d <= kBatchedColumns) {
     if (!space.run.has(i)) {
       space.run.begin(i, m_, team_.sums() == Sums::kFixed);
-      second_pass({d, space.run.count, W_.data() + m_.at(i) * d * d, value_.centre_cov.data(), diagonal_,
-                   space.lanes.data(), space.all_WHW.data(), space.traces});
+      second_pass({d, space.run.count, W_.data() + m_.at(i) * d * d, value_.centre_cov.data(),
+                   diagonal_, space.lanes.data(), space.all_WHW.data(), space.traces});
     }
     const std::size_t lane = i - space.run.first;
     std::copy_n(space.all_WHW.begin() + static_cast<std::ptrdiff_t>(lane * d * d), d * d,

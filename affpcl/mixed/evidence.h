@@ -95,7 +95,7 @@ class Evidence {
   Team& team_;
   double N_ = 0, yy_ = 0;
   Vector column_squares_;
-  std::vector<double> W_, v_;  // X'V^-1 X and X'V^-1 y of every agent held
+  std::vector<double> W_, v_;      // X'V^-1 X and X'V^-1 y of every agent held
   std::vector<LowRank> low_rank_;  // empty ones where A has full rank
   AgentSum first_, second_, squares_;
   // The point of the last value.

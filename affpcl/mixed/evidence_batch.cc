@@ -54,7 +54,8 @@ class Agents {
 
 // sums[r] += row r of A times x, over `count` vectors.
 template <int R>
-HWY_INLINE void AddDots(Lanes A, std::size_t row, const double* x, std::size_t count, V (&sums)[R]) {
+HWY_INLINE void AddDots(Lanes A, std::size_t row, const double* x, std::size_t count,
+                        V (&sums)[R]) {
   const double* p[R];
   for (int r = 0; r < R; ++r) p[r] = A.at(row + static_cast<std::size_t>(r), 0);
   for (std::size_t k = 0; k < count * Width(); k += Width()) {
@@ -65,7 +66,8 @@ HWY_INLINE void AddDots(Lanes A, std::size_t row, const double* x, std::size_t c
 
 // f(row, sums, R) for rows [from, to) of A in fours: their products with x over length(last row).
 template <class Length, class F>
-HWY_INLINE void EachDot(Lanes A, std::size_t from, std::size_t to, const double* x, Length length, F f) {
+HWY_INLINE void EachDot(Lanes A, std::size_t from, std::size_t to, const double* x, Length length,
+                        F f) {
   std::size_t i = from;
   for (; i + 4 <= to; i += 4) {
     V sums[4] = {hn::Zero(T()), hn::Zero(T()), hn::Zero(T()), hn::Zero(T())};
@@ -128,8 +130,10 @@ HWY_INLINE void Factor(Lanes K, Lanes M, std::size_t d, double* log_determinant)
     const V inverse = hn::Div(hn::Set(T(), 1.0), hn::Sqrt(square));
     M.set(j, j, inverse);
     for (std::size_t k = j + 1; k < d; ++k) M.set(j, k, hn::Zero(T()));
-    EachDot(K, j + 1, d, K.at(j, 0), [=](std::size_t) HWY_ATTR { return j; },
-            [=](std::size_t i, V sum) HWY_ATTR { K.set(i, j, hn::Mul(hn::Sub(K(i, j), sum), inverse)); });
+    EachDot(
+        K, j + 1, d, K.at(j, 0), [=](std::size_t) HWY_ATTR { return j; },
+        [=](std::size_t i, V sum)
+            HWY_ATTR { K.set(i, j, hn::Mul(hn::Sub(K(i, j), sum), inverse)); });
   }
   // Row i of C^-1 from the rows above it.
   for (std::size_t i = 1; i < d; ++i) {
@@ -172,14 +176,17 @@ HWY_INLINE void FirstOf(const mixed::FirstPass& in, std::size_t from) {
     }
   } else {
     for (std::size_t j = 0; j < d; ++j)
-      EachShared(A, j, in.root, 1, d, d, d, [=](std::size_t k, V sum) HWY_ATTR { AL.set(j, k, sum); });
+      EachShared(A, j, in.root, 1, d, d, d,
+                 [=](std::size_t k, V sum) HWY_ATTR { AL.set(j, k, sum); });
     const Lanes b_row{b.p, d}, w_row{w.p, d};
-    EachShared(b_row, 0, in.root, 1, d, d, d, [=](std::size_t k, V sum) HWY_ATTR { w_row.set(0, k, sum); });
+    EachShared(b_row, 0, in.root, 1, d, d, d,
+               [=](std::size_t k, V sum) HWY_ATTR { w_row.set(0, k, sum); });
     // (A L)' times L, a row at a time: Z holds (A L)' until it is needed.
     for (std::size_t j = 0; j < d; ++j)
       for (std::size_t k = 0; k < d; ++k) Z.set(k, j, AL(j, k));
     for (std::size_t i = 0; i < d; ++i)
-      EachShared(Z, i, in.root, 1, d, d, i + 1, [=](std::size_t k, V sum) HWY_ATTR { set_K(i, k, sum); });
+      EachShared(Z, i, in.root, 1, d, d, i + 1,
+                 [=](std::size_t k, V sum) HWY_ATTR { set_K(i, k, sum); });
   }
   HWY_ALIGN double log_determinant[mixed::kBatch] = {};
   Factor(C, M, d, log_determinant);
@@ -230,11 +237,12 @@ HWY_INLINE void SecondOf(const mixed::SecondPass& in, std::size_t from) {
       if (i == k) trace = hn::Add(trace, sum);
     });
   for (std::size_t j = 0; j < d; ++j)
-    EachDot(W, j, in.diagonal ? j + 1 : d, HW.at(j, 0), [=](std::size_t) HWY_ATTR { return d; },
-            [=](std::size_t i, V sum) HWY_ATTR {
-              square.store(sum, in.WHW + i * d + j);
-              if (i != j) square.store(sum, in.WHW + j * d + i);
-            });
+    EachDot(
+        W, j, in.diagonal ? j + 1 : d, HW.at(j, 0), [=](std::size_t) HWY_ATTR { return d; },
+        [=](std::size_t i, V sum) HWY_ATTR {
+          square.store(sum, in.WHW + i * d + j);
+          if (i != j) square.store(sum, in.WHW + j * d + i);
+        });
   HWY_ALIGN double numbers[mixed::kBatch];
   hn::Store(trace, T(), numbers);
   for (std::size_t l = 0; l < Width() && from + l < in.count; ++l) in.traces[from + l] = numbers[l];

@@ -9,15 +9,15 @@
 
 namespace affpcl::mixed {
 
-inline constexpr std::size_t kBatch = 8;             // agents
-inline constexpr std::size_t kBatchedColumns = 32;   // d, up to which a batch stays in cache
+inline constexpr std::size_t kBatch = 8;            // agents
+inline constexpr std::size_t kBatchedColumns = 32;  // d, up to which a batch stays in cache
 
 // A worker's memory.
 class BatchSpace {
  public:
   BatchSpace() = default;
   explicit BatchSpace(std::size_t d) : memory_(5 * d * d * kBatch + 3 * d * kBatch) {}
-  double* data() { return memory_.data(); }
+  double *data() { return memory_.data(); }
 
  private:
   Buffer memory_;
@@ -33,7 +33,7 @@ struct FirstPass {
   double *space, *W, *v;
   double (*rest)[3];
 };
-void first_pass(const FirstPass& batch);
+void first_pass(const FirstPass &batch);
 
 // From W [count][d][d] and the covariance of the centre, H^-1: W H^-1 W, of a diagonal D its diagonal
 // only, and tr(H^-1 W).
@@ -43,6 +43,6 @@ struct SecondPass {
   bool diagonal;
   double *space, *WHW, *traces;
 };
-void second_pass(const SecondPass& batch);
+void second_pass(const SecondPass &batch);
 
 }  // namespace affpcl::mixed

@@ -42,9 +42,9 @@ Passes passes(const Moments& m, std::size_t size, const Matrix& root, bool diago
   for (std::size_t i = 0; i < n; i += size) {
     const std::size_t count = std::min(size, n - i);
     double rest[kBatch][3];
-    first_pass({d, count, m.A.data() + i * dd, m.b.data() + i * d, m.yy.data() + i, m.rows.data() + i,
-                m.wide.data() + i, root.data(), diagonal, s2, space.data(), out.W.data() + i * dd,
-                out.v.data() + i * d, rest});
+    first_pass({d, count, m.A.data() + i * dd, m.b.data() + i * d, m.yy.data() + i,
+                m.rows.data() + i, m.wide.data() + i, root.data(), diagonal, s2, space.data(),
+                out.W.data() + i * dd, out.v.data() + i * d, rest});
     std::copy_n(rest[0], 3 * count, out.rest.data() + 3 * i);
     second_pass({d, count, out.W.data() + i * dd, H.data(), diagonal, space.data(),
                  out.WHW.data() + i * dd, out.traces.data() + i});
@@ -53,8 +53,8 @@ Passes passes(const Moments& m, std::size_t size, const Matrix& root, bool diago
 }
 
 // The same of one agent by inverses: W = A/s2 - A M A/s2^2 with M = L (I + t L'A L/s2)^-1 L' t.
-void expect_by_inverses(const Moments& m, std::size_t i, const Matrix& root, bool diagonal, double s2,
-                        const Matrix& H, const Passes& got) {
+void expect_by_inverses(const Moments& m, std::size_t i, const Matrix& root, bool diagonal,
+                        double s2, const Matrix& H, const Passes& got) {
   const std::size_t d = m.d, dd = d * d;
   const Matrix A = A_of(m, i);
   const double t = m.wide[i];
@@ -93,12 +93,14 @@ TEST(EvidenceBatch, PassesAreThoseByInversesAndTheSameAloneWithEveryInstructionS
         Matrix root(d, d), H = Matrix::identity(d);
         for (std::size_t j = 0; j < d; ++j)
           for (std::size_t k = 0; k < d; ++k) {
-            if (!diagonal || j == k) root(j, k) = j == 1 ? 0 : wave(static_cast<double>(j * d + k + 1));
+            if (!diagonal || j == k)
+              root(j, k) = j == 1 ? 0 : wave(static_cast<double>(j * d + k + 1));
             H(j, k) += 0.1 * wave(static_cast<double>(j + k + 1));
           }
         const double s2 = 0.7;
         const Passes eight = passes(m, kBatch, root, diagonal, s2, H);
-        for (std::size_t i = 0; i < m.n; ++i) expect_by_inverses(m, i, root, diagonal, s2, H, eight);
+        for (std::size_t i = 0; i < m.n; ++i)
+          expect_by_inverses(m, i, root, diagonal, s2, H, eight);
         const Passes one = passes(m, 1, root, diagonal, s2, H);
         EXPECT_EQ(one.W, eight.W);
         EXPECT_EQ(one.v, eight.v);

@@ -58,13 +58,13 @@ struct StudentT {
             (nu + 1) / ((nu + 3) * s2), 0};
   }
   double constant(double, double) const {
-    return log_gamma((nu + 1) / 2) - log_gamma(nu / 2) -
-           std::log(nu * std::numbers::pi * s2) / 2;
+    return log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - std::log(nu * std::numbers::pi * s2) / 2;
   }
   ExtraTerms extra(std::size_t k, double y, double eta) const {  // psi = log s^2, log nu
     const double r = y - eta, z = r * r / s2, q = nu + z;
-    if (k == 0) return {(nu + 1) * z / (2 * q) - 0.5, -(nu + 1) * nu * r / (s2 * q * q),
-                        -(nu + 1) / ((nu + 3) * s2)};
+    if (k == 0)
+      return {(nu + 1) * z / (2 * q) - 0.5, -(nu + 1) * nu * r / (s2 * q * q),
+              -(nu + 1) / ((nu + 3) * s2)};
     return {nu * (digamma((nu + 1) / 2) / 2 - digamma(nu / 2) / 2 - 1 / (2 * nu) -
                   std::log1p(z / nu) / 2 + (nu + 1) * z / (2 * nu * q)),
             nu * r * (z - 1) / (s2 * q * q), nu * 2 / ((nu + 3) * (nu + 3) * s2)};
@@ -182,13 +182,20 @@ struct Ordinal {
 template <class F>
 auto with_family(Family family, std::span<const double> psi, F f) {
   switch (family) {
-    case Family::kT: return f(StudentT(psi));
-    case Family::kBinomial: return f(Binomial(psi));
-    case Family::kPoisson: return f(Poisson(psi));
-    case Family::kNegativeBinomial: return f(NegativeBinomial(psi));
-    case Family::kGamma: return f(Gamma(psi));
-    case Family::kOrdinal: return f(Ordinal(psi));
-    default: return f(Gaussian(psi));
+    case Family::kT:
+      return f(StudentT(psi));
+    case Family::kBinomial:
+      return f(Binomial(psi));
+    case Family::kPoisson:
+      return f(Poisson(psi));
+    case Family::kNegativeBinomial:
+      return f(NegativeBinomial(psi));
+    case Family::kGamma:
+      return f(Gamma(psi));
+    case Family::kOrdinal:
+      return f(Ordinal(psi));
+    default:
+      return f(Gaussian(psi));
   }
 }
 
@@ -327,9 +334,14 @@ Likelihood::Start Likelihood::start(std::span<const double> totals) const {
     }
     case Family::kPoisson:
     case Family::kNegativeBinomial:
-    case Family::kGamma: at.intercepts[0] = std::log(std::max(mean, 1e-6)); break;
-    case Family::kT: at.psi[1] = std::log(5.0); [[fallthrough]];
-    default: at.intercepts[0] = mean;
+    case Family::kGamma:
+      at.intercepts[0] = std::log(std::max(mean, 1e-6));
+      break;
+    case Family::kT:
+      at.psi[1] = std::log(5.0);
+      [[fallthrough]];
+    default:
+      at.intercepts[0] = mean;
   }
   return at;
 }
@@ -391,8 +403,8 @@ void Likelihood::add_extras(const RowBlock& rows, std::span<const double> psi, c
     each_row(rows, [&](std::size_t r, double y, double weight, double) {
       for (std::size_t k = 0; k < extras_; ++k) {
         const ExtraTerms t = f.extra(k, y, eta[r]);
-        out[k] += weight * (t.l - (H == nullptr ? 0 : H[r] * t.w / 2) -
-                            (a == nullptr ? 0 : a[r] * t.g / 2));
+        out[k] += weight *
+                  (t.l - (H == nullptr ? 0 : H[r] * t.w / 2) - (a == nullptr ? 0 : a[r] * t.g / 2));
       }
     });
   });
@@ -415,15 +427,20 @@ void Likelihood::mean(std::span<const double> psi, const double* eta, double* ou
 
 double Likelihood::variance(std::span<const double> psi, double mean) const {
   switch (family_) {
-    case Family::kGaussian: return std::exp(psi[0]);
+    case Family::kGaussian:
+      return std::exp(psi[0]);
     case Family::kT: {
       const double nu = std::exp(psi[1]);
       return nu > 2 ? std::exp(psi[0]) * nu / (nu - 2) : std::numeric_limits<double>::infinity();
     }
-    case Family::kPoisson: return mean;
-    case Family::kNegativeBinomial: return mean + mean * mean / std::exp(psi[0]);
-    case Family::kGamma: return mean * mean / std::exp(psi[0]);
-    default: return mean * (1 - mean);
+    case Family::kPoisson:
+      return mean;
+    case Family::kNegativeBinomial:
+      return mean + mean * mean / std::exp(psi[0]);
+    case Family::kGamma:
+      return mean * mean / std::exp(psi[0]);
+    default:
+      return mean * (1 - mean);
   }
 }
 
@@ -439,13 +456,16 @@ double Likelihood::loss(std::span<const double> psi, double y, double trials,
     case Family::kMultinomial:
     case Family::kOrdinal:
       return -std::log(std::max(mean[static_cast<std::size_t>(y)], 1e-300));
-    case Family::kPoisson: return 2 * (y_log(y, mu) - (y - mu));
+    case Family::kPoisson:
+      return 2 * (y_log(y, mu) - (y - mu));
     case Family::kNegativeBinomial: {
       const double k = std::exp(psi[0]);
       return 2 * (y_log(y, mu) - (y + k) * std::log((y + k) / (mu + k)));
     }
-    case Family::kGamma: return 2 * ((y - mu) / mu - std::log(y / mu));
-    default: return (y - mu) * (y - mu);
+    case Family::kGamma:
+      return 2 * ((y - mu) / mu - std::log(y / mu));
+    default:
+      return (y - mu) * (y - mu);
   }
 }
 

@@ -16,7 +16,7 @@ namespace affpcl {
 
 struct RowBlock {
   std::size_t count = 0;
-  const double* y = nullptr;  // a number, a count, successes, or which class
+  const double* y = nullptr;       // a number, a count, successes, or which class
   const double* weight = nullptr;  // of rows; null: all 1
   const double* trials = nullptr;  // binomial; null: all 1
 };
@@ -57,7 +57,8 @@ class Likelihood {
   // Over normal linear predictors with means eta and covariances V, [pairs][count]: a lower bound of
   // the expected log-likelihood without its constant, its slope g in eta, and w, minus twice that in V.
   // Of one predictor it is the expectation, by quadrature. Binomial and multinomial targets.
-  double expect(const RowBlock& rows, const double* eta, const double* V, double* g, double* w) const;
+  double expect(const RowBlock& rows, const double* eta, const double* V, double* g,
+                double* w) const;
   // T_c = sum_ab H_ab dw_ab/deta_c for symmetric H.
   void third(const RowBlock& rows, std::span<const double> psi, const double* eta, const double* H,
              double* T) const;

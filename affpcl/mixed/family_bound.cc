@@ -21,8 +21,16 @@ constexpr double kNear = 1e-11;       // of that place
 class TiltedBound {
  public:
   explicit TiltedBound(const Matrix& basis)
-      : B_(basis), m_(basis.cols()), V_(m_, m_), C_(m_, m_), p_(basis.rows()), mean_(m_), a_(m_),
-        from_(m_), step_(m_), logits_(basis.rows()) {}
+      : B_(basis),
+        m_(basis.cols()),
+        V_(m_, m_),
+        C_(m_, m_),
+        p_(basis.rows()),
+        mean_(m_),
+        a_(m_),
+        from_(m_),
+        step_(m_),
+        logits_(basis.rows()) {}
 
   double log_sum() const { return value_; }
   const Vector& mean() const { return mean_; }

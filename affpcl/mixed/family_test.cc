@@ -90,11 +90,11 @@ TEST_P(EveryFamily, ThirdIsTheSlopeOfWeightsTimesLeverages) {
     return sum;
   };
   for (std::size_t k = 0; k < T.size(); ++k)
-    EXPECT_NEAR(T[k],
-                (total(moved(c.eta, k, kStep), k % kRows) -
-                 total(moved(c.eta, k, -kStep), k % kRows)) /
-                    (2 * kStep),
-                1e-8);
+    EXPECT_NEAR(
+        T[k],
+        (total(moved(c.eta, k, kStep), k % kRows) - total(moved(c.eta, k, -kStep), k % kRows)) /
+            (2 * kStep),
+        1e-8);
 }
 
 TEST_P(EveryFamily, ExtrasAreTheSlopesInPsi) {
@@ -116,9 +116,7 @@ TEST_P(EveryFamily, ExtrasAreTheSlopesInPsi) {
                 1e-7);
 }
 
-TEST_P(EveryFamily, NamesAreReadBack) {
-  EXPECT_EQ(family_named(to_text(GetParam())), GetParam());
-}
+TEST_P(EveryFamily, NamesAreReadBack) { EXPECT_EQ(family_named(to_text(GetParam())), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryFamily, testing::ValuesIn(kEveryFamily), family_test_name);
 
@@ -164,10 +162,12 @@ TEST(Families, AnExpectationIsBoundedFromBelow) {
       return l.expect(row, mean.data(), cov.data(), no_g.data(), no_w.data());
     };
     for (std::size_t k = 0; k < 2; ++k)
-      EXPECT_NEAR(g[k], (at(moved(eta, k, kStep), V) - at(moved(eta, k, -kStep), V)) / (2 * kStep), 1e-7);
+      EXPECT_NEAR(g[k], (at(moved(eta, k, kStep), V) - at(moved(eta, k, -kStep), V)) / (2 * kStep),
+                  1e-7);
     for (std::size_t k = 0; k < 3 && sd > 0; ++k)  // V_10 stands for V_01 too
       EXPECT_NEAR(w[k] * (k == 1 ? 2 : 1),
-                  -2 * (at(eta, moved(V, k, kStep)) - at(eta, moved(V, k, -kStep))) / (2 * kStep), 1e-7);
+                  -2 * (at(eta, moved(V, k, kStep)) - at(eta, moved(V, k, -kStep))) / (2 * kStep),
+                  1e-7);
   }
 }
 

@@ -16,6 +16,7 @@ struct GivenMoments {
 };
 
 // Of targets that are one channel. It has no likelihood.
-std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options, GivenMoments given);
+std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options,
+                                   GivenMoments given);
 
 }  // namespace affpcl

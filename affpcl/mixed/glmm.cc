@@ -18,9 +18,9 @@ constexpr std::size_t kMostEntries = 325;   // of a full D: 25 random effects
 constexpr std::size_t kPairs = 20;          // steps that the quasi-Newton metric keeps
 constexpr std::size_t kRecent = 10;         // steps that together gain less than this end the climb
 constexpr double kRidge = 1e-3;
-constexpr std::size_t kFew = 5;             // the same with GlmmOptions::enough
-constexpr double kFar = 2e-3;               // a gain of a bound, of its value
-constexpr int kFullTrial = 6;               // rounds after which a hopeless full D is given up
+constexpr std::size_t kFew = 5;  // the same with GlmmOptions::enough
+constexpr double kFar = 2e-3;    // a gain of a bound, of its value
+constexpr int kFullTrial = 6;    // rounds after which a hopeless full D is given up
 
 void add_to_diagonal(double number, MatrixSpan A) {
   for (std::size_t j = 0; j < A.rows(); ++j) A(j, j) += number;
@@ -61,7 +61,8 @@ class Form {
     } else if (kind_ == Covariance::kScalar) {
       if (q_ > 0) phi[0] = std::sqrt(trace(D) / static_cast<double>(q_));
     } else {
-      for (std::size_t j = 0; j < q_; ++j) phi[group(j)] += D(j, j) * static_cast<double>(c_) / static_cast<double>(q_);
+      for (std::size_t j = 0; j < q_; ++j)
+        phi[group(j)] += D(j, j) * static_cast<double>(c_) / static_cast<double>(q_);
       for (double& v : phi) v = std::sqrt(v);
     }
     return phi;
@@ -73,7 +74,8 @@ class Form {
       for (std::size_t j = 0, a = 0; j < q_; ++j)
         for (std::size_t k = 0; k <= j; ++k) slope[a++] = 2 * S(j, k);
     } else {
-      for (std::size_t j = 0; j < c_; ++j) slope[group(j)] += 2 * phi[group(j)] * sums.D_slope(0, j);
+      for (std::size_t j = 0; j < c_; ++j)
+        slope[group(j)] += 2 * phi[group(j)] * sums.D_slope(0, j);
     }
     return slope;
   }
@@ -177,7 +179,12 @@ class Ascent {
  public:
   Ascent(GlmmEvidence& evidence, Form form, std::size_t agents, std::size_t extras,
          const GlmmOptions& options)
-      : evidence_(evidence), agents_(static_cast<double>(agents)), form_(form), p_(evidence.coefficients()), e_(extras), o_(options) {}
+      : evidence_(evidence),
+        agents_(static_cast<double>(agents)),
+        form_(form),
+        p_(evidence.coefficients()),
+        e_(extras),
+        o_(options) {}
 
   GlmmPoint point(const Vector& theta) const {
     return {Vector(theta.begin(), theta.begin() + offset(p_)),
@@ -289,7 +296,8 @@ class Ascent {
     Vector along = direction(here);
     clip(here, along);
     double rise = dot(along, here.slope);
-    if (!(rise > 0.01 * dot(raw, here.slope))) pairs_.clear(), along = raw, clip(here, along), rise = dot(along, here.slope);
+    if (!(rise > 0.01 * dot(raw, here.slope)))
+      pairs_.clear(), along = raw, clip(here, along), rise = dot(along, here.slope);
     const double slack = 1e-13 * (1 + std::abs(here.value));
     Place next;
     for (double share = limit(here, along); share > 1e-8;) {
@@ -382,9 +390,10 @@ class Ascent {
     symmetrise(r.centre_cov);
     r.spread_cov = form_.spread_cov(*sums_);
     const Vector spread(phi(place.theta).begin(), phi(place.theta).end());
-    r.numbers = form_.full() ? form_.size()
-                             : spread.size() - static_cast<std::size_t>(std::count(
-                                                   spread.begin(), spread.end(), 0.0));
+    r.numbers = form_.full()
+                    ? form_.size()
+                    : spread.size() -
+                          static_cast<std::size_t>(std::count(spread.begin(), spread.end(), 0.0));
     r.log_likelihood = place.log_likelihood;
     r.rounds = rounds;
     r.converged = converged;
@@ -414,7 +423,8 @@ void set_bic(Glmm& model, std::size_t agents) {
 }
 
 // Intercepts and further parameters of a model without columns.
-Vector start_of(const GlmmRows& rows, const Likelihood& likelihood, std::size_t spread, Team& team) {
+Vector start_of(const GlmmRows& rows, const Likelihood& likelihood, std::size_t spread,
+                Team& team) {
   AgentSum sum("totals", likelihood.totals(), rows.agents, team);
   const double* const totals = sum([&](std::size_t i, double* out) {
     for (const GlmmRows::Run& run : rows.runs[rows.at(i)])
@@ -453,8 +463,8 @@ GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const Gl
   const auto attempt = [&](Covariance kind, double needed) {
     const Form form(kind, q, wanted.random.size());
     Ascent ascent(evidence, form, rows.agents, likelihood.extras(), o);
-    const Vector start = from != nullptr ? start_from(*from, form)
-                                         : start_of(rows, likelihood, form.size(), team);
+    const Vector start =
+        from != nullptr ? start_from(*from, form) : start_of(rows, likelihood, form.size(), team);
     learnt.tried.push_back(ascent.run(start, needed));
     set_bic(learnt.tried.back(), rows.agents);
     best = std::min(best, learnt.tried.back().bic);
@@ -470,8 +480,7 @@ GlmmLearnt fit_glmm(const GlmmRows& rows, const Likelihood& likelihood, const Gl
     if (o.diagonal && !one) attempt(Covariance::kDiagonal, kAnything), from = &learnt.tried.back();
     const auto entries = static_cast<double>(q * (q + 1) / 2);
     if (o.full && !one && q * (q + 1) / 2 <= kMostEntries && (rows.agents >= 2 * q || only_full)) {
-      const double needed =
-          (entries * std::log(static_cast<double>(rows.agents)) - best) / 2;
+      const double needed = (entries * std::log(static_cast<double>(rows.agents)) - best) / 2;
       attempt(Covariance::kFull, only_full ? kAnything : needed);
       if (only_full) learnt.tried.erase(learnt.tried.begin());
     }

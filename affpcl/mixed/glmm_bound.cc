@@ -6,7 +6,7 @@ namespace affpcl {
 namespace {
 
 constexpr int kSteps = 300;           // at most
-constexpr double kLeastShare = 1e-4;   // of a step
+constexpr double kLeastShare = 1e-4;  // of a step
 
 }  // namespace
 

@@ -187,7 +187,8 @@ struct GlmmEvidence::Impl {
   GaussHermite hermite;
   bool bound;
   double bound_gain, bound_share;
-  Vector last_root, rescaled;  // of a bound: diagonals, and what keeps random effects where they were
+  Vector last_root,
+      rescaled;  // of a bound: diagonals, and what keeps random effects where they were
   std::vector<double> v, blocks, constants;  // by agent held
   std::vector<char> known;  // whether blocks has the agent's curvature, of whatever point
   std::vector<std::unique_ptr<Space>> spaces;

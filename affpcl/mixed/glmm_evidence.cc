@@ -3,9 +3,9 @@
 namespace affpcl {
 namespace {
 
-constexpr double kDecrement = 1e-18;   // of the last step to a mode, squared, in its own metric
-constexpr int kSteps = 400;            // to a mode, at most
-constexpr double kFading = 0.04;       // a decrement that falls by less asks for new curvature
+constexpr double kDecrement = 1e-18;  // of the last step to a mode, squared, in its own metric
+constexpr int kSteps = 400;           // to a mode, at most
+constexpr double kFading = 0.04;      // a decrement that falls by less asks for new curvature
 
 bool is_diagonal(MatrixView A) {
   for (std::size_t j = 0; j < A.rows(); ++j)
@@ -70,8 +70,7 @@ double GlmmEvidence::Impl::curve(std::size_t held, Space& s) {
   std::fill(s.g.begin(), s.g.end(), 0.0);
   each_block(held, s, s.beta, [&](const RowBlock& block, MatrixView x) {
     const std::size_t count = block.count;
-    value += likelihood.curve(block, point->psi, s.eta.data(), s.slopes.data(),
-                              s.weights.data());
+    value += likelihood.curve(block, point->psi, s.eta.data(), s.slopes.data(), s.weights.data());
     add_slopes(x, s.slopes.data(), s, s.g);
     const MatrixSpan scaled(s.scaled.data(), d, count);
     add_curvature(x, m, s.weights.data(), scaled, A);
@@ -257,8 +256,8 @@ void GlmmEvidence::Impl::collect(const Space& s, double* out) const {
   const auto t = [&](std::size_t j) { return s.t[coefficient[j]]; };
   if (!full) {
     for (std::size_t j = 0; j < q; ++j) {
-      out[j % c] += hermite.nodes.size() > 1 ? s.D_slope
-                                             : (g(j) * g(j) - W(j, j) - t(j) * g(j)) / 2;
+      out[j % c] +=
+          hermite.nodes.size() > 1 ? s.D_slope : (g(j) * g(j) - W(j, j) - t(j) * g(j)) / 2;
       double *const average = out + c + (j % c) * c, *const expected = average + c * c;
       for (std::size_t k = 0; k < q; ++k) {
         average[k % c] += g(j) * W(j, k) * g(k) / 2;
@@ -291,7 +290,8 @@ const EvidenceSums& GlmmEvidence::Impl::evaluate(const GlmmPoint& where, bool wa
   }
   const std::size_t size = information_size(),
                     width = 2 + p + p * p + slope_size() + (full ? 1 : 2) * size * size + e + e * e;
-  if (width != sum_width) sum.emplace("likelihood and its slopes", width, rows.agents, team), sum_width = width;
+  if (width != sum_width)
+    sum.emplace("likelihood and its slopes", width, rows.agents, team), sum_width = width;
   const double* at = (*sum)([&](std::size_t i, int worker, double* out) {
     add_agent(i, *spaces[static_cast<std::size_t>(worker)], out);
   });
@@ -316,7 +316,8 @@ const EvidenceSums& GlmmEvidence::Impl::evaluate(const GlmmPoint& where, bool wa
   return result;
 }
 
-GlmmEvidence::GlmmEvidence(const GlmmRows& rows, const Likelihood& likelihood, Options options, Team& team)
+GlmmEvidence::GlmmEvidence(const GlmmRows& rows, const Likelihood& likelihood, Options options,
+                           Team& team)
     : impl_(std::make_unique<Impl>(rows, likelihood, std::move(options), team)) {}
 GlmmEvidence::~GlmmEvidence() = default;
 
@@ -327,7 +328,8 @@ const EvidenceSums& GlmmEvidence::operator()(const GlmmPoint& point, bool full) 
 }
 const std::vector<double>& GlmmEvidence::modes() const { return impl_->v; }
 const std::vector<double>& GlmmEvidence::curvatures() const { return impl_->blocks; }
-void GlmmEvidence::start_at(const std::vector<double>& modes, const std::vector<double>& curvatures) {
+void GlmmEvidence::start_at(const std::vector<double>& modes,
+                            const std::vector<double>& curvatures) {
   impl_->v = modes;
   impl_->blocks = curvatures;
   std::fill(impl_->known.begin(), impl_->known.end(), 1);

@@ -25,13 +25,13 @@ struct GlmmRows {
   struct Run {
     std::size_t from = 0, to = 0;
   };
-  std::size_t agents = 0;     // all
-  std::size_t first = 0;      // that has rows here
+  std::size_t agents = 0;  // all
+  std::size_t first = 0;   // that has rows here
   std::size_t d = 0;
-  std::size_t stride = 0;     // X is [d][stride]
+  std::size_t stride = 0;  // X is [d][stride]
   const double* X = nullptr;
   const double *y = nullptr, *weight = nullptr, *trials = nullptr;
-  const double* offset = nullptr;  // [m][stride]
+  const double* offset = nullptr;        // [m][stride]
   std::vector<std::array<Run, 2>> runs;  // two for each agent held here: a fold may be left out
 
   std::size_t at(std::size_t agent) const { return agent - first; }

@@ -87,7 +87,8 @@ TEST_P(EveryFamilysEvidence, SlopesAreThoseOfTheValue) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFamilysEvidence, testing::ValuesIn(kEveryFamily), family_test_name);
+INSTANTIATE_TEST_SUITE_P(All, EveryFamilysEvidence, testing::ValuesIn(kEveryFamily),
+                         family_test_name);
 
 class Bound : public testing::TestWithParam<Family> {};
 
@@ -108,17 +109,22 @@ TEST_P(Bound, HasTheSlopesOfItsValue) {
     EXPECT_EQ(sums.unfinished, 0);
     for (std::size_t j = 0; j < point.centre.size(); ++j)
       EXPECT_NEAR(sums.centre[j],
-                  differences.slope(point, [&](GlmmPoint& at, double by) { at.centre[j] += by; }), 2e-4);
+                  differences.slope(point, [&](GlmmPoint& at, double by) { at.centre[j] += by; }),
+                  2e-4);
     const Matrix in_root = full ? multiply(sums.D_slope, point.root) : Matrix(1, 2);
     for (std::size_t j = 0; j < point.root.rows() && full; ++j)
       for (std::size_t k = 0; k <= j; ++k)
-        EXPECT_NEAR(2 * in_root(j, k),
-                    differences.slope(point, [&](GlmmPoint& at, double by) { at.root(j, k) += by; }), 2e-4);
+        EXPECT_NEAR(
+            2 * in_root(j, k),
+            differences.slope(point, [&](GlmmPoint& at, double by) { at.root(j, k) += by; }), 2e-4);
     for (std::size_t j = 0; j < 2 && !full; ++j)
       EXPECT_NEAR(2 * sums.D_slope(0, j) * point.root(j, j),
-                  differences.slope(point, [&](GlmmPoint& at, double by) {
-                    for (std::size_t a = j; a < at.root.rows(); a += 2) at.root(a, a) += by;
-                  }), 2e-4);
+                  differences.slope(point,
+                                    [&](GlmmPoint& at, double by) {
+                                      for (std::size_t a = j; a < at.root.rows(); a += 2)
+                                        at.root(a, a) += by;
+                                    }),
+                  2e-4);
   }
 }
 
@@ -129,7 +135,8 @@ TEST_P(Bound, HasTheSameBitsOnAnyTeam) {
   const GlmmPoint point = place(likelihood, 2, 2);
   const auto one = serial_team(), three = thread_team(3);
   const GlmmEvidence::Options options{.random = {0, 1}, .bound = true};
-  GlmmEvidence a(world.table, likelihood, options, *one), b(world.table, likelihood, options, *three);
+  GlmmEvidence a(world.table, likelihood, options, *one),
+      b(world.table, likelihood, options, *three);
   EXPECT_EQ(a(point, false).value, b(point, false).value);
   EXPECT_EQ(a(point, false).information, b(point, false).information);
 }
@@ -162,7 +169,8 @@ double integrated(const GlmmWorld& world, const GlmmPoint& point, std::size_t q)
         }
         sum += std::exp(l);
       }
-    total += std::log(sum * std::pow(kWidth / std::sqrt(2 * std::numbers::pi), static_cast<double>(q)));
+    total +=
+        std::log(sum * std::pow(kWidth / std::sqrt(2 * std::numbers::pi), static_cast<double>(q)));
   }
   return total;
 }
@@ -194,8 +202,9 @@ TEST(BoundOfBinomial, IsCloseBelowTheIntegral) {
     if (q == 2) random.push_back(1);
     const auto team = serial_team();
     const Likelihood likelihood = world.likelihood();
-    const double bound =
-        GlmmEvidence(world.table, likelihood, {.random = random, .bound = true}, *team)(point, false).value;
+    const double bound = GlmmEvidence(world.table, likelihood, {.random = random, .bound = true},
+                                      *team)(point, false)
+                             .value;
     const double truth = integrated(world, point, q);
     EXPECT_LT(bound, truth + 1e-6);
     EXPECT_GT(bound, truth - 0.01 * 20);
@@ -212,7 +221,9 @@ TEST(BoundOfBinomial, HoldsWhereRowsAreSeparated) {
   const auto team = serial_team();
   const Likelihood likelihood = world.likelihood();
   const auto value = [&](bool bound) {
-    return GlmmEvidence(world.table, likelihood, {.random = {0, 1}, .bound = bound}, *team)(point, false).value;
+    return GlmmEvidence(world.table, likelihood, {.random = {0, 1}, .bound = bound}, *team)(point,
+                                                                                            false)
+        .value;
   };
   const double truth = integrated(world, point, 2);
   EXPECT_LT(value(true), truth);

@@ -69,8 +69,7 @@ double GlmmEvidence::Impl::quadrature(std::size_t held, Space& s) const {
   Vector at(k), log_p(k), share(k), pull(k), eta(kRows), psi(e);
   for (std::size_t n = 0; n < k; ++n) at[n] = mode + width * hermite.nodes[n];
   const auto eta_at = [&](std::size_t n, MatrixView x) {
-    for (std::size_t r = 0; r < x.cols(); ++r)
-      eta[r] = s.eta[r] + x(random[0], r) * sigma * at[n];
+    for (std::size_t r = 0; r < x.cols(); ++r) eta[r] = s.eta[r] + x(random[0], r) * sigma * at[n];
   };
   each_block(held, s, point->centre, [&](const RowBlock& block, MatrixView x) {
     for (std::size_t n = 0; n < k; ++n) {
@@ -81,8 +80,8 @@ double GlmmEvidence::Impl::quadrature(std::size_t held, Space& s) const {
   });
   double top = -std::numeric_limits<double>::infinity(), total = 0;
   for (std::size_t n = 0; n < k; ++n) {
-    log_p[n] += hermite.nodes[n] * hermite.nodes[n] - at[n] * at[n] / 2 +
-                std::log(hermite.weights[n]);
+    log_p[n] +=
+        hermite.nodes[n] * hermite.nodes[n] - at[n] * at[n] / 2 + std::log(hermite.weights[n]);
     top = std::max(top, log_p[n]);
   }
   for (std::size_t n = 0; n < k; ++n) total += share[n] = std::exp(log_p[n] - top);

@@ -14,9 +14,9 @@
 namespace affpcl {
 namespace {
 
-constexpr int kPoints = 25;              // of quadrature, where there is one random effect
+constexpr int kPoints = 25;  // of quadrature, where there is one random effect
 // The search for the bound of a large model ends early: its last digits say nothing of the evidence.
-constexpr std::size_t kLarge = 60;        // coefficients
+constexpr std::size_t kLarge = 60;  // coefficients
 constexpr double kTolerance = 1e-2, kEnough = 1e-3;
 constexpr double kBoundGain = 1e-4, kBoundShare = 0.05;
 // Of Laplace's value above and below the bound, as shares of it.
@@ -49,8 +49,8 @@ class GlmmScorer final : public RowScorer {
     for (const ByKind<double>& w : weights) *out++ = loss(row, mean(predictions, w));
   }
 
-  ModelGap apart(std::size_t, std::size_t, const double* predictions,
-                 const ByKind<double>& weights, const RowLoss&, const RowLoss&) const override {
+  ModelGap apart(std::size_t, std::size_t, const double* predictions, const ByKind<double>& weights,
+                 const RowLoss&, const RowLoss&) const override {
     const Divergence d = divergence(likelihood_, psi_, mean(predictions, weights),
                                     mean(predictions, vertex(Kind::kIndependent)));
     return {unit() * d.gap, unit() * d.norm};
@@ -107,9 +107,7 @@ class GlmmScorer final : public RowScorer {
 
   std::size_t channels() const { return likelihood_.basis().rows(); }
   // Losses of numbers are in squares of their unit.
-  double unit() const {
-    return frame_.encoding.numeric() ? frame_.y_sd[0] * frame_.y_sd[0] : 1;
-  }
+  double unit() const { return frame_.encoding.numeric() ? frame_.y_sd[0] * frame_.y_sd[0] : 1; }
   double combination(const double* predictions, const ByKind<double>& w, std::size_t a) const {
     return w[0] * predictions[a] + w[1] * predictions[width() + a] +
            w[2] * predictions[2 * width() + a];
@@ -316,7 +314,8 @@ class GlmmFit final : public FoldFit {
       channel.D.assign(d * d, 0.0);
       const Vector D = GlmmAgent::of_channel(of, best.D);
       for (std::size_t j = 0; j < c; ++j)
-        for (std::size_t l = 0; l < c; ++l) channel.D[random[j] * d + random[l]] = sd * sd * D[j * c + l];
+        for (std::size_t l = 0; l < c; ++l)
+          channel.D[random[j] * d + random[l]] = sd * sd * D[j * c + l];
       model.channels.push_back(std::move(channel));
     }
     model.psi = best.point.psi;
@@ -326,10 +325,11 @@ class GlmmFit final : public FoldFit {
     model.log_likelihood = best.log_likelihood;
     if (frame_.encoding.numeric()) {
       AgentSum weights("weight of the rows", 1, frame_.agents.size(), team);
-      model.log_likelihood -= std::log(sd) * *weights([&](std::size_t i, double* out) {
-        for (std::size_t r = frame_.begin(i, 0); r < frame_.begin(i + 1, 0); ++r)
-          *out += frame_.row_weight.empty() ? 1 : frame_.row_weight[r];
-      });
+      model.log_likelihood -=
+          std::log(sd) * *weights([&](std::size_t i, double* out) {
+            for (std::size_t r = frame_.begin(i, 0); r < frame_.begin(i + 1, 0); ++r)
+              *out += frame_.row_weight.empty() ? 1 : frame_.row_weight[r];
+          });
       model.psi[0] += 2 * std::log(sd);
       for (ChannelModel& channel : model.channels) channel.centre.s2 = std::exp(model.psi[0]);
     }
@@ -340,8 +340,8 @@ class GlmmFit final : public FoldFit {
     if (centre_ != nullptr) return {};
     const Glmm& best = all_.learnt.best;
     std::vector<std::string> notes;
-    const bool same = std::all_of(best.D.all().begin(), best.D.all().end(),
-                                  [](double v) { return v == 0; });
+    const bool same =
+        std::all_of(best.D.all().begin(), best.D.all().end(), [](double v) { return v == 0; });
     if (same) {
       notes.push_back("the rows do not tell the agents apart: all have the same model");
     } else if (best.singular) {
@@ -350,15 +350,17 @@ class GlmmFit final : public FoldFit {
           "agents");
     }
     if (all_.laplace_error != 0)
-      notes.push_back(fmt::format(
-          "Laplace's approximation of the log-likelihood is {:.3g} {} a lower bound of it, which random "
-          "effects are therefore fitted by (`approximation laplace` keeps the former)",
-          std::abs(all_.laplace_error), all_.laplace_error > 0 ? "above" : "below"));
+      notes.push_back(
+          fmt::format("Laplace's approximation of the log-likelihood is {:.3g} {} a lower bound of "
+                      "it, which random "
+                      "effects are therefore fitted by (`approximation laplace` keeps the former)",
+                      std::abs(all_.laplace_error), all_.laplace_error > 0 ? "above" : "below"));
     if (!best.converged)
       notes.push_back(fmt::format("the fit did not converge in {} rounds", best.rounds));
     if (best.D.rows() == 1)
       notes.push_back(fmt::format(
-          "one random effect: integrated by adaptive Gauss-Hermite quadrature ({} points)", kPoints));
+          "one random effect: integrated by adaptive Gauss-Hermite quadrature ({} points)",
+          kPoints));
     return notes;
   }
 
@@ -421,7 +423,8 @@ double laplace_error(const Everything& all, GlmmEvidence::Options options, Team&
   if (all.likelihood.family() != Family::kBinomial || best.D.rows() < 2) return 0;
   options.bound = true;
   options.bound_gain = 1e-3, options.bound_share = 0.1;  // a bound all the same
-  const double bound = GlmmEvidence(all.rows, all.likelihood, options, team)(best.point, false).value;
+  const double bound =
+      GlmmEvidence(all.rows, all.likelihood, options, team)(best.point, false).value;
   const double error = best.log_likelihood - bound;
   const double allowed = 1 + (error > 0 ? kMostAbove : kMostBelow) * std::abs(bound);
   return std::abs(error) > allowed ? error : 0;
@@ -457,9 +460,10 @@ std::unique_ptr<FoldFit> GlmmSolver::learn(const Frame& frame, int without, Team
   const Approximation choice = options_.approximation;
   const bool classes = family == Family::kBinomial || family == Family::kMultinomial;
   if (choice == Approximation::kVariational && !classes)
-    throw BadInput(fmt::format("`approximation variational` belongs to binomial and multinomial targets, "
-                               "and the family is {}",
-                               to_text(family)));
+    throw BadInput(
+        fmt::format("`approximation variational` belongs to binomial and multinomial targets, "
+                    "and the family is {}",
+                    to_text(family)));
   learn_by(bound_ || choice == Approximation::kVariational ||
            (choice == Approximation::kAuto && family == Family::kMultinomial));
   if (without == kAllRows) {

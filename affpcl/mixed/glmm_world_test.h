@@ -42,7 +42,8 @@ struct GlmmWorld {
   }
   double chance(std::size_t i, std::size_t r, std::size_t what) const {
     return uniform({.seed = seed, .replicate = 1, .step = static_cast<std::uint32_t>(r)},
-                   static_cast<std::int64_t>(i), Purpose::kSample, static_cast<std::uint32_t>(what));
+                   static_cast<std::int64_t>(i), Purpose::kSample,
+                   static_cast<std::uint32_t>(what));
   }
   GlmmWorld& make() {
     const std::size_t N = agents * rows, m = family == Family::kMultinomial ? classes - 1 : 1;
@@ -56,9 +57,9 @@ struct GlmmWorld {
         std::vector<double> eta(m);
         for (std::size_t a = 0; a < m; ++a)
           for (std::size_t j = 0; j < d; ++j) {
-            const double u = sd[j] * normal({.seed = seed}, static_cast<std::int64_t>(i),
-                                            Purpose::kObjective,
-                                            static_cast<std::uint32_t>(a * d + j));
+            const double u =
+                sd[j] * normal({.seed = seed}, static_cast<std::int64_t>(i), Purpose::kObjective,
+                               static_cast<std::uint32_t>(a * d + j));
             eta[a] += X[j * N + at] * (u + (j == 0 ? intercept : 0.4));
           }
         y[at] = sample(eta, i, r);
@@ -71,7 +72,8 @@ struct GlmmWorld {
   double sample(const std::vector<double>& eta, std::size_t i, std::size_t r) const {
     const double u = chance(i, r, 0), e = std::exp(eta[0]);
     switch (family) {
-      case Family::kBinomial: return u < e / (1 + e);
+      case Family::kBinomial:
+        return u < e / (1 + e);
       case Family::kMultinomial: {
         const Vector logits = multiply(class_basis(classes), eta);
         double sum = 0, at = 0, k = -1;
@@ -84,20 +86,24 @@ struct GlmmWorld {
       }
       case Family::kOrdinal: {
         double k = 0;
-        for (double t = 0; k + 1 < static_cast<double>(classes) &&
-                           u > 1 / (1 + std::exp(-(t - eta[0]))); t += 1)
+        for (double t = 0;
+             k + 1 < static_cast<double>(classes) && u > 1 / (1 + std::exp(-(t - eta[0]))); t += 1)
           ++k;
         return k;
       }
-      case Family::kPoisson: return poisson(e, u);
-      case Family::kNegativeBinomial: return poisson(e * gamma(i, r, 3) / 3, u);
-      case Family::kGamma: return e * gamma(i, r, 3) / 3;
+      case Family::kPoisson:
+        return poisson(e, u);
+      case Family::kNegativeBinomial:
+        return poisson(e * gamma(i, r, 3) / 3, u);
+      case Family::kGamma:
+        return e * gamma(i, r, 3) / 3;
       case Family::kT: {
         double chi2 = 0;
         for (std::size_t k = 0; k < 4; ++k) chi2 += std::pow(draw(i, r, 40 + k), 2);
         return eta[0] + 0.5 * draw(i, r, 39) / std::sqrt(chi2 / 4);
       }
-      default: return eta[0] + 0.7 * draw(i, r, 39);
+      default:
+        return eta[0] + 0.7 * draw(i, r, 39);
     }
   }
   static double poisson(double mean, double u) {

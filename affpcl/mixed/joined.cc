@@ -87,7 +87,8 @@ GlmmLearnt joined_glmm(const Model& centre, double mean, double sd, const GlmmRo
   Matrix padded = best.D;
   add_to_diagonal(kLeastShare * trace(padded), padded);
   best.point.root = transpose(Cholesky(padded).upper());
-  GlmmEvidence evidence(rows, likelihood, {.random = learnt.random, .bound = centre.variational}, team);
+  GlmmEvidence evidence(rows, likelihood, {.random = learnt.random, .bound = centre.variational},
+                        team);
   evidence(best.point, false);
   learnt.modes = evidence.modes();
   learnt.curvatures = evidence.curvatures();

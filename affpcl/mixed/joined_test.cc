@@ -52,7 +52,8 @@ TEST(Joined, IsTheFitOfAllAgentsAtTheSameVariances) {
     const Moments all = frame.moments(0, kAllRows, *team), others = first_agents(all, agents - 1);
     Variances variances;
     variances.D.assign(all.d * all.d, 0.0);
-    for (std::size_t j = 0; j < all.d; ++j) variances.D[j * (all.d + 1)] = 0.2 + 0.1 * static_cast<double>(j);
+    for (std::size_t j = 0; j < all.d; ++j)
+      variances.D[j * (all.d + 1)] = 0.2 + 0.1 * static_cast<double>(j);
     variances.s2 = 0.3;
     const Decomposition together = decompose_known(all, variances, kPrecision, *team);
     Decomposition before = decompose_known(others, variances, kPrecision, *team);
@@ -86,8 +87,8 @@ TEST(Joined, TheNoiseLawIsTheCentres) {
   const auto team = serial_team();
   const Frame frame = TableWorld{.agents = 4}.frame();
   Moments all = frame.moments(0, kAllRows, *team);
-  Decomposition model = decompose_known(
-      all, {std::vector<double>(all.d * all.d, 0.0), 0.01}, kPrecision, *team);  // far too small
+  Decomposition model = decompose_known(all, {std::vector<double>(all.d * all.d, 0.0), 0.01},
+                                        kPrecision, *team);  // far too small
   ChannelModel centre;
   centre.forms = {published(model, 0, 1)};
   const Moments own = last_agent(all);

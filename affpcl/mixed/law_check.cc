@@ -12,9 +12,9 @@ namespace {
 
 using namespace mixed;
 
-constexpr double kClearly = 1.65;             // standard errors of the difference
-constexpr std::size_t kMostAgents = 2000;     // about, that are compared
-constexpr double kRowsOfAllFolds = 20'000;    // more rows: one fold is enough
+constexpr double kClearly = 1.65;           // standard errors of the difference
+constexpr std::size_t kMostAgents = 2000;   // about, that are compared
+constexpr double kRowsOfAllFolds = 20'000;  // more rows: one fold is enough
 
 // Squared errors of x on the rows of `all` that are not among `learnt_from`.
 double held_out_loss(const Moments& all, const Moments& learnt_from, std::size_t i,
@@ -34,8 +34,7 @@ bool law_misleads(const Frame& frame, std::size_t channel, const Moments& all, c
                   Team& team) {
   const Learnt plain = without_law(learnt, all);
   const std::size_t step = std::max<std::size_t>(1, all.n / kMostAgents);
-  const int folds =
-      static_cast<double>(frame.all_rows) > kRowsOfAllFolds ? 1 : frame.folds();
+  const int folds = static_cast<double>(frame.all_rows) > kRowsOfAllFolds ? 1 : frame.folds();
   std::vector<double> worse(all.held());
   for (int f = 0; f < folds; ++f) {
     const Moments outside = frame.moments(channel, f, team);

@@ -99,7 +99,9 @@ Excess excess_over(const TableWorld& world, double moved = 0) {
 }
 
 TEST(Learnt, AgentsThatDifferInNoiseGain) {
-  const auto noise = [](std::size_t i) { return std::exp(0.35 * static_cast<double>(i % 5) - 0.7); };
+  const auto noise = [](std::size_t i) {
+    return std::exp(0.35 * static_cast<double>(i % 5) - 0.7);
+  };
   EXPECT_LT(excess_over({.agents = 40, .rows = 8, .noise = noise}).ratio(), 0.9);
 }
 

@@ -34,8 +34,8 @@ class LevelClimb {
     for (std::size_t k = 0; k < effects.random.size(); ++k)
       least_[effects.group[k]] += evidence.column_squares()[effects.random[k]];
     for (double& v : least_) v = kJustSeen * n / (v + kTiny);
-    least_.back() = kJustSeen * static_cast<double>(evidence.cells().levels) /
-                    std::max(1.0, evidence.rows());
+    least_.back() =
+        kJustSeen * static_cast<double>(evidence.cells().levels) / std::max(1.0, evidence.rows());
   }
 
   // Variances of the groups, tau^2 and s^2.
@@ -67,8 +67,8 @@ class LevelClimb {
     }
     Vector theta = old.theta;
     for (std::size_t k = 0; k < theta.size(); ++k)
-      theta[k] *= std::min(kLargestRatio,
-                           std::sqrt(std::max(s.up[k], 0.0) / std::max(s.down[k], kTiny)));
+      theta[k] *=
+          std::min(kLargestRatio, std::sqrt(std::max(s.up[k], 0.0) / std::max(s.down[k], kTiny)));
     for (std::size_t k = 0; k < least_.size(); ++k)
       if (theta[k] < kNegligible * least_[k] * old.s2()) theta[k] = 0;  // where it would end
     theta.back() = std::max(theta.back(), kSmallestNoise);

@@ -124,8 +124,8 @@ LevelDecomposition LevelFit::turned(LevelDecomposition found) const {
   if (!swapped_) return found;
   LevelVariances& v = found.variances;
   std::swap(v.D[0], v.tau2);
-  found.bic = -2 * found.log_evidence + ((v.D[0] > 0) + (v.tau2 > 0)) *
-                                            std::log(static_cast<double>(agents_));
+  found.bic = -2 * found.log_evidence +
+              ((v.D[0] > 0) + (v.tau2 > 0)) * std::log(static_cast<double>(agents_));
   return found;
 }
 

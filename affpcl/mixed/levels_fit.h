@@ -13,8 +13,8 @@ namespace affpcl {
 class LevelFit {
  public:
   // start: what all rows found; nullptr: these are all rows.
-  LevelFit(const Frame& frame, const Moments& moments, int without,
-           const LevelDecomposition* start, bool restricted, Team& team);
+  LevelFit(const Frame& frame, const Moments& moments, int without, const LevelDecomposition* start,
+           bool restricted, Team& team);
 
   // Of a crossed factor: the levels in the dense system.
   static std::size_t system_size(const Frame& frame);

@@ -91,8 +91,7 @@ LevelPosteriors::Agent LevelPosteriors::posterior(std::size_t i, double times) c
   symmetrise(a.known);
   Matrix unsure = e_.agent_information(i), shrunk = Matrix::identity(d);  // I - D W
   for (std::size_t k = 0; k < q; ++k)
-    for (std::size_t j = 0; j < d; ++j)
-      shrunk(random[k], j) -= e_.at().D[k] * unsure(random[k], j);
+    for (std::size_t j = 0; j < d; ++j) shrunk(random[k], j) -= e_.at().D[k] * unsure(random[k], j);
   for (std::size_t j = 0; j < d * d; ++j) unsure.all()[j] *= variance_cov_.all()[j];
   const Matrix more = multiply(shrunk, multiply(unsure, transposed(shrunk)));
   a.cov = a.known;

@@ -26,8 +26,16 @@ struct Parts {
 // f'P f / 2. V1 is V without the levels.
 struct LevelEvidence::Second {
   Second(const LevelEffects& effects, std::size_t d)
-      : parts(effects.groups + 2, d), delta(effects.groups, d), Wd(effects.groups, d), g(d), u(d),
-        x(d), Wu(d), Bg(d), reach_w(effects.random.size()), reach_g(effects.random.size()) {}
+      : parts(effects.groups + 2, d),
+        delta(effects.groups, d),
+        Wd(effects.groups, d),
+        g(d),
+        u(d),
+        x(d),
+        Wu(d),
+        Bg(d),
+        reach_w(effects.random.size()),
+        reach_g(effects.random.size()) {}
   Parts parts;
   Matrix delta, Wd;         // by group: g in its coordinates, and W times that
   Vector g, u, x;           // X'V^-1 (y - X x_c), D g, x_c + u
@@ -155,8 +163,9 @@ LevelEvidence::Slopes LevelEvidence::slopes(const LevelEffects& effects) {
     all_T += restricted_ ? information_[g] - dot(U_.row(g), UH_.row(g)) : information_[g];
   }
   s.down[levels] = all_T;
-  s.down[noise] += (restricted_ ? N_ - static_cast<double>(d) + precision_ * trace(centre_cov_) : N_) -
-                   tau2 * all_T;
+  s.down[noise] +=
+      (restricted_ ? N_ - static_cast<double>(d) + precision_ * trace(centre_cov_) : N_) -
+      tau2 * all_T;
   s.down[noise] /= at_.s2;
 
   const Matrix Rq = transpose(by_level(by_cell));  // [p][levels]: Q'V1^-1 f

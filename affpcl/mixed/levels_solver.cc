@@ -62,7 +62,8 @@ class LevelAgent final : public AgentFit {
   void predict(std::size_t from, std::size_t to, double* out) const override {
     for (std::size_t row = from; row < to; ++row) {
       const std::int32_t g = frame_.level[row];  // -1: a test row's, which no other row has
-      *out++ = predicted(own_.x, row, g < 0 ? 0 : learnt_.effects[static_cast<std::size_t>(g)].value);
+      *out++ =
+          predicted(own_.x, row, g < 0 ? 0 : learnt_.effects[static_cast<std::size_t>(g)].value);
       *out++ = predicted(independent_.x, row, 0);
       *out++ = predicted(learnt_.pooled.x, row, 0);
     }
@@ -175,17 +176,16 @@ void refuse_crossed(const Frame& frame, Team& team) {
                     "columns are `common`, the factor with fewer levels counts",
                     column, size, kMostCrossedLevels));
   if (team.processes().count() > 1)
-    throw BadInput(fmt::format(
-        "`crossed {}` runs in one process: its levels share one dense system", column));
+    throw BadInput(
+        fmt::format("`crossed {}` runs in one process: its levels share one dense system", column));
 }
 
 }  // namespace
 
 std::unique_ptr<FoldFit> LevelSolver::learn(const Frame& frame, int without, Team& team) {
   refuse_crossed(frame, team);
-  auto learnt =
-      std::make_unique<LevelsLearnt>(frame, without, without == kAllRows ? nullptr : &*found_,
-                                     restricted_, team);
+  auto learnt = std::make_unique<LevelsLearnt>(
+      frame, without, without == kAllRows ? nullptr : &*found_, restricted_, team);
   if (without == kAllRows) found_ = learnt->fit.best();
   return std::make_unique<LevelFoldFit>(frame, std::move(learnt));
 }

@@ -56,8 +56,8 @@ void LevelSystem::invert(Team& team) {
   if (inverse_.rows() != levels_) inverse_ = Matrix(levels_, levels_);
   each_run(levels_, team, [&](Leaves run) {
     const auto first = static_cast<std::size_t>(run.first);
-    cholesky_.inverse_rows(first, {inverse_.row(first).data(),
-                                   static_cast<std::size_t>(run.count()), levels_});
+    cholesky_.inverse_rows(
+        first, {inverse_.row(first).data(), static_cast<std::size_t>(run.count()), levels_});
   });
   each_run(levels_, team, [&](Leaves run) {
     for (auto g = static_cast<std::size_t>(run.first); g < static_cast<std::size_t>(run.last); ++g)

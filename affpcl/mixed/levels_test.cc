@@ -26,7 +26,7 @@ struct LevelWorld {
 
   Moments moments = {};
   LevelCells cells = {};
-  Matrix X = {};                                    // [rows][d]
+  Matrix X = {};  // [rows][d]
   Vector y = {};
   std::vector<std::size_t> agent = {}, level = {};  // by row
 
@@ -121,8 +121,7 @@ struct Dense {
     for (double e : symmetric_eigenvalues(V)) logs += std::log(e);
     for (double e : symmetric_eigenvalues(H)) logs += std::log(e / kPrecision);
     const double square = dot(w.y, multiply(Vi, w.y)) - dot(h, centre);
-    log_evidence =
-        -0.5 * (static_cast<double>(N) * std::log(2 * std::numbers::pi) + logs + square);
+    log_evidence = -0.5 * (static_cast<double>(N) * std::log(2 * std::numbers::pi) + logs + square);
   }
   Matrix Vi, P, Hi;
   Vector centre;
@@ -246,8 +245,8 @@ TEST_P(TwoFactors, HaveThePosteriorOfDenseAlgebra) {
     }
     for (std::size_t c = world_.cells.first[i]; c < world_.cells.first[i + 1]; ++c)
       for (std::size_t j = 0; j < d; ++j)
-        EXPECT_NEAR(agent.cross(c - world_.cells.first[i], j),
-                    prior(d + world_.cells.level[c], j), 1e-8);
+        EXPECT_NEAR(agent.cross(c - world_.cells.first[i], j), prior(d + world_.cells.level[c], j),
+                    1e-8);
   }
 }
 
@@ -261,7 +260,7 @@ TEST_P(TwoFactors, EndWhereTheSlopeIsZero) {
     EXPECT_NEAR(evidence(t.variances), t.log_evidence, 1e-10);
     const auto s = evidence.slopes(effects);
     for (std::size_t k = 0; k < s.up.size(); ++k) {
-      const double variance = k < effects.groups        ? t.variances.D[k]
+      const double variance = k < effects.groups    ? t.variances.D[k]
                               : k == effects.groups ? t.variances.tau2
                                                     : t.variances.s2;
       if (variance > 0) {
@@ -336,9 +335,8 @@ TEST(SecondFactor, MayHaveManyLevels) {
     EXPECT_NEAR(s.down[k], dot(dense.P.all(), world.direction(k).all()), 1e-7) << k;
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, TwoFactors, testing::Bool(), [](const auto& of) {
-  return of.param ? "nested" : "crossed";
-});
+INSTANTIATE_TEST_SUITE_P(Levels, TwoFactors, testing::Bool(),
+                         [](const auto& of) { return of.param ? "nested" : "crossed"; });
 
 }  // namespace
 }  // namespace affpcl

@@ -29,7 +29,7 @@ constexpr double kSmallestSquare = 1e-300;  // errors of an outcome without any
 
 // One channel, learnt from the rows outside one fold or from all.
 struct ChannelFit {
-  Moments moments;        // of the rows in time, where their errors are correlated
+  Moments moments;                     // of the rows in time, where their errors are correlated
   std::optional<Moments> as_they_are;  // of the rows themselves, where these are others
   double correlation = 0;              // of successive rows' errors
   bool misled = false;                 // by agents' own noise, which is left out
@@ -180,11 +180,10 @@ class MixedAgent final : public AgentFit {
       for (std::size_t j = 0; j < frame_.d; ++j)
         for (std::size_t k = 0; k < frame_.d; ++k)
           cov[j * frame_.d + k] += (all.x[j] - own_[c].x[j]) * (all.x[k] - own_[c].x[k]);
-      agent.channels.push_back(
-          combined({units.model(own_[c].x, own_[c].cov, 1, own_[c].s2),
-                    units.model(alone.x, alone.inverse, alone.s2, alone.s2),
-                    units.model(all.x, cov, 1, own_[c].s2)},
-                   weights));
+      agent.channels.push_back(combined({units.model(own_[c].x, own_[c].cov, 1, own_[c].s2),
+                                         units.model(alone.x, alone.inverse, alone.s2, alone.s2),
+                                         units.model(all.x, cov, 1, own_[c].s2)},
+                                        weights));
     }
   }
 
@@ -295,8 +294,8 @@ class MixedFit final : public FoldFit {
       if (fit.given) continue;
       add_likelihood(fit, Units(frame_, c), team, model.channels.back());
       model.channels.back().pooled_weight =
-          pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt, fit.pooled,
-                        centre_precision_, team);
+          pooled_weight(frame_.in_groups(kUnseenGroups, team), fit.baseline(), fit.learnt,
+                        fit.pooled, centre_precision_, team);
     }
     if (!frame_.theta.empty()) model.noise = noise_correlations(frame_, model, team);
   }
@@ -312,7 +311,8 @@ class MixedFit final : public FoldFit {
     std::vector<std::string> notes;
     if (same) notes.push_back("the rows do not tell the agents apart: all have the same model");
     if (misled)
-      notes.push_back("held-out rows do not support noise variances of the agents' own: all have the same");
+      notes.push_back(
+          "held-out rows do not support noise variances of the agents' own: all have the same");
     add_undetermined(notes);
     if (!converged)
       notes.push_back("the variances were still moving when the search for them ended");
@@ -326,24 +326,29 @@ class MixedFit final : public FoldFit {
   void add_undetermined(std::vector<std::string>& notes) const {
     const Decomposition& best = channels_[0].best();
     std::vector<std::string> names;
-    for (std::size_t j : undetermined({best.centre_cov.data(), frame_.d, frame_.d}, centre_precision_))
+    for (std::size_t j :
+         undetermined({best.centre_cov.data(), frame_.d, frame_.d}, centre_precision_))
       names.push_back(frame_.encoding.names()[j]);
     if (!names.empty())
-      notes.push_back(fmt::format("columns are collinear, so that the rows settle sums of the effects of {} only: "
-                                  "predictions are as good, but single coefficients say nothing",
-                                  columns::listed(names)));
+      notes.push_back(fmt::format(
+          "columns are collinear, so that the rows settle sums of the effects of {} only: "
+          "predictions are as good, but single coefficients say nothing",
+          columns::listed(names)));
   }
 
   std::string serial_note(std::size_t c) const {
     const std::vector<std::string>& outcomes = frame_.encoding.outcomes;
     const std::string of = outcomes.empty() ? "" : fmt::format(" of '{}'", outcomes[c]);
     if (const double r = channels_[c].correlation; r > 0)
-      return fmt::format("errors{} of an agent's successive rows in the order of '{}' have a correlation "
-                         "of {:.2f}: the model allows for it (AR(1))",
-                         of, frame_.held_out.column, r);
+      return fmt::format(
+          "errors{} of an agent's successive rows in the order of '{}' have a correlation "
+          "of {:.2f}: the model allows for it (AR(1))",
+          of, frame_.held_out.column, r);
     return fmt::format(
-        "residuals{} of an agent's successive rows are correlated ({:.2f}, false alarms 1 %): if the "
-        "rows are in the order of time, intervals are too narrow; `time` names the column of times, "
+        "residuals{} of an agent's successive rows are correlated ({:.2f}, false alarms 1 %): if "
+        "the "
+        "rows are in the order of time, intervals are too narrow; `time` names the column of "
+        "times, "
         "and then the model allows for it",
         of, serial_[c].correlation);
   }
@@ -352,14 +357,11 @@ class MixedFit final : public FoldFit {
   void add_likelihood(const ChannelFit& fit, const Units& units, Team& team,
                       ChannelModel& channel) const {
     const auto& tried = fit.learnt.tried;
-    const Decomposition& best =
-        *std::min_element(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
-          return a.bic < b.bic;
-        });
+    const Decomposition& best = *std::min_element(
+        tried.begin(), tried.end(), [](const auto& a, const auto& b) { return a.bic < b.bic; });
     AgentSum rows("number of rows", 1, frame_.agents.size(), team);
-    const double N = *rows([&](std::size_t i, double* out) {
-      *out += fit.moments.rows[fit.moments.at(i)];
-    });
+    const double N =
+        *rows([&](std::size_t i, double* out) { *out += fit.moments.rows[fit.moments.at(i)]; });
     const auto d = static_cast<double>(frame_.d);
     channel.log_likelihood =
         log_likelihood(best.log_evidence, best.centre, centre_precision_, restricted_) -
@@ -376,9 +378,10 @@ class MixedFit final : public FoldFit {
     std::vector<std::string> notes;
     for (std::size_t c = 0; c < channels_.size(); ++c)
       if (const double r = centre_->channels[c].correlation; r > 0 && channels_[c].correlation == 0)
-        notes.push_back(fmt::format("the centre found a correlation of {:.2f} in the errors of successive "
-                                    "rows: `time` names the column of times, and then intervals allow for it",
-                                    r));
+        notes.push_back(
+            fmt::format("the centre found a correlation of {:.2f} in the errors of successive "
+                        "rows: `time` names the column of times, and then intervals allow for it",
+                        r));
     return notes;
   }
 
@@ -401,11 +404,11 @@ bool in_time(const Frame& frame) {
 // The generalised model is fitted by maximum likelihood only.
 void refuse_reml(const MixedOptions& options, const Encoding& encoding) {
   if (options.estimate != EstimateChoice::kReml) return;
-  throw BadInput(fmt::format(
-      "`estimate reml`: restricted likelihood is not available {}; allowed: ml",
-      encoding.family == Family::kGaussian
-          ? "with `common` columns and one factor"
-          : fmt::format("for family {}", to_text(encoding.family))));
+  throw BadInput(
+      fmt::format("`estimate reml`: restricted likelihood is not available {}; allowed: ml",
+                  encoding.family == Family::kGaussian
+                      ? "with `common` columns and one factor"
+                      : fmt::format("for family {}", to_text(encoding.family))));
 }
 
 void take_correlation(double correlation, const Frame& frame, std::size_t channel, int without,
@@ -431,7 +434,8 @@ std::unique_ptr<RowScorer> channel_scorer(const Frame& frame) {
   return std::make_unique<MixedScorer>(frame);
 }
 
-std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options, GivenMoments given) {
+std::unique_ptr<FoldFit> given_fit(const Frame& frame, const MixedOptions& options,
+                                   GivenMoments given) {
   ChannelFit fit;
   fit.moments = given.learnt.moments;
   fit.as_they_are = std::move(given.own);
@@ -471,7 +475,8 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
   if (frame.encoding.leveled()) return leveled_.learn(frame, without, team);
   std::vector<ChannelFit> channels;
   std::vector<SerialTest> serial;
-  if (without == kAllRows) correlations_.assign(frame.channels, 0.0), misled_.assign(frame.channels, 0);
+  if (without == kAllRows)
+    correlations_.assign(frame.channels, 0.0), misled_.assign(frame.channels, 0);
   for (std::size_t c = 0; c < frame.channels; ++c) {
     ChannelFit fit;
     DecompositionOptions o = options_.decomposition;
@@ -485,7 +490,8 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
       take_correlation(correlations_[c], frame, c, without, team, fit);
     // Folds in time must not know of later rows.
     const bool near = without != kAllRows && frame.held_out.how != Holdout::kForward;
-    fit.learnt = near ? learn_near(*near_[c], fit.moments, o, team) : learn_agents(fit.moments, o, team);
+    fit.learnt =
+        near ? learn_near(*near_[c], fit.moments, o, team) : learn_agents(fit.moments, o, team);
     if (without == kAllRows && tests_serial(frame)) {
       serial.push_back(test_serial(
           frame, c,
@@ -497,8 +503,8 @@ std::unique_ptr<FoldFit> MixedSolver::learn(const Frame& frame, int without, Tea
         fit.learnt = learn_agents(fit.moments, o, team);
       }
     }
-    if (without == kAllRows && !options_.plain && correlations_[c] == 0 && frame.agents.size() > 1 &&
-        law_misleads(frame, c, fit.moments, fit.learnt, team)) {
+    if (without == kAllRows && !options_.plain && correlations_[c] == 0 &&
+        frame.agents.size() > 1 && law_misleads(frame, c, fit.moments, fit.learnt, team)) {
       misled_[c] = 1, fit.misled = true;
       fit.learnt = without_law(fit.learnt, fit.moments);
     }

@@ -31,12 +31,12 @@ class MixedSolver final : public FoldedSolver {
 
   MixedOptions options_;
   std::shared_ptr<const Model> centre_;
-  std::vector<Variances> found_;  // in all rows, by channel
+  std::vector<Variances> found_;                     // in all rows, by channel
   std::vector<std::shared_ptr<const Learnt>> near_;  // likewise; folds start from it
   std::vector<double> correlations_;  // of successive rows' errors, by channel; 0: none found
-  std::vector<char> misled_;  // by channel: agents' own noise makes predictions worse
-  GlmmSolver generalised_;        // instead, where the family is no linear model's
-  LevelSolver leveled_;           // instead, where there is a second factor
+  std::vector<char> misled_;          // by channel: agents' own noise makes predictions worse
+  GlmmSolver generalised_;            // instead, where the family is no linear model's
+  LevelSolver leveled_;               // instead, where there is a second factor
 };
 
 // Scores predictions that are a number per channel, in units of the target.

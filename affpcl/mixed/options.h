@@ -19,8 +19,8 @@ struct DecompositionOptions {
   double centre_precision = 0.01;
   bool scalar = true, diagonal = true, full = true;  // forms of D to compare
   const Variances* start = nullptr;  // a guess, such as that of nearly the same rows
-  bool plain = false;  // the same noise for all, no outlying agents
-  bool own_noise = true;  // false: the same without the priors that `plain` leaves out too
+  bool plain = false;                // the same noise for all, no outlying agents
+  bool own_noise = true;   // false: the same without the priors that `plain` leaves out too
   bool restricted = true;  // REML: the evidence integrates x_c out; ML: x_c at its best value
 };
 

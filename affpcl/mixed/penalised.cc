@@ -15,7 +15,7 @@ constexpr std::array kStrengths = {100.0, 10.0, 1.0, 0.1};  // from strong to we
 // Shares of the covariance that predictions average over. Where columns separate the classes the
 // curvature says far too much uncertainty, and 0 is best.
 constexpr std::array kSpreads = {0.0, 0.1, 0.3, 1.0};
-constexpr double kBetter = 1e-6;  // share of the loss that a smaller one has to save
+constexpr double kBetter = 1e-6;     // share of the loss that a smaller one has to save
 constexpr double kIntercept = 0.04;  // an intercept is hardly beyond 5 standard deviations of 5
 constexpr int kSteps = 30;
 constexpr double kPromise = 1e-6;  // gain of log-likelihood that ends the steps
@@ -92,12 +92,12 @@ std::vector<double> leave_one_out(const GlmmRows& rows, const Likelihood& likeli
         for (std::size_t a = 0; a < m; ++a)
           for (std::size_t b = 0; b < m; ++b)
             for (std::size_t c = 0; c < m; ++c)
-              I(a, b) -= w[(a >= c ? a * (a + 1) / 2 + c : c * (c + 1) / 2 + a) * count + r] * Hr(c, b);
+              I(a, b) -=
+                  w[(a >= c ? a * (a + 1) / 2 + c : c * (c + 1) / 2 + a) * count + r] * Hr(c, b);
         for (std::size_t a = 0; a < m; ++a) move[a] = g[a * count + r];
         const Vector shifted = multiply(Hr, solve(I, move));
         for (std::size_t a = 0; a < m; ++a) eta_r[a] = eta[a * count + r] - shifted[a];
-        for (std::size_t c = 0; c < own.size() && spreads.size() > 1; ++c)
-          {
+        for (std::size_t c = 0; c < own.size() && spreads.size() > 1; ++c) {
           const Vector of(basis.row(c).begin(), basis.row(c).end());
           own[c] = std::max(0.0, dot(of, multiply(Hr, solve(I, of))));
         }
@@ -107,8 +107,8 @@ std::vector<double> leave_one_out(const GlmmRows& rows, const Likelihood& likeli
         for (std::size_t c = 0; c < own.size(); ++c) variances[c] = spreads[k] * own[c];
         const Vector mean = expected_mean(likelihood, psi, channels, variances);
         losses[k] += (block.weight == nullptr ? 1 : block.weight[r]) *
-                     likelihood.loss(psi, block.y[r],
-                                     block.trials == nullptr ? 1 : block.trials[r], mean.data());
+                     likelihood.loss(psi, block.y[r], block.trials == nullptr ? 1 : block.trials[r],
+                                     mean.data());
       }
     }
   });
@@ -171,9 +171,10 @@ Penalised fit_penalised(const GlmmRows& rows, const Likelihood& likelihood,
     add_curve(rows, likelihood, psi, held, x, sums.data());
     return sums;
   };
-  return tuned(likelihood, rows.d, curve, [&](const Penalised& at, std::span<const double> spreads) {
-    return leave_one_out(rows, likelihood, psi, held, at.x, at.inverse, spreads);
-  });
+  return tuned(likelihood, rows.d, curve,
+               [&](const Penalised& at, std::span<const double> spreads) {
+                 return leave_one_out(rows, likelihood, psi, held, at.x, at.inverse, spreads);
+               });
 }
 
 Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
@@ -182,20 +183,20 @@ Penalised fit_pooled(const GlmmRows& rows, const Likelihood& likelihood,
   const std::size_t width = 1 + p + likelihood.pairs() * rows.d * rows.d;
   AgentSum sums("pooled model", width, rows.agents, team);
   const auto curve = [&](const Vector& x) {
-    const double* const all = sums([&](std::size_t i, double* out) {
-      add_curve(rows, likelihood, psi, rows.at(i), x, out);
-    });
+    const double* const all = sums(
+        [&](std::size_t i, double* out) { add_curve(rows, likelihood, psi, rows.at(i), x, out); });
     return std::vector<double>(all, all + width);
   };
-  return tuned(likelihood, rows.d, curve, [&](const Penalised& at, std::span<const double> spreads) {
-    AgentSum total("pooled model", spreads.size(), rows.agents, team);
-    const double* const losses = total([&](std::size_t i, double* out) {
-      const std::vector<double> own =
-          leave_one_out(rows, likelihood, psi, rows.at(i), at.x, at.inverse, spreads);
-      for (std::size_t k = 0; k < own.size(); ++k) out[k] += own[k];
-    });
-    return std::vector<double>(losses, losses + spreads.size());
-  });
+  return tuned(likelihood, rows.d, curve,
+               [&](const Penalised& at, std::span<const double> spreads) {
+                 AgentSum total("pooled model", spreads.size(), rows.agents, team);
+                 const double* const losses = total([&](std::size_t i, double* out) {
+                   const std::vector<double> own =
+                       leave_one_out(rows, likelihood, psi, rows.at(i), at.x, at.inverse, spreads);
+                   for (std::size_t k = 0; k < own.size(); ++k) out[k] += own[k];
+                 });
+                 return std::vector<double>(losses, losses + spreads.size());
+               });
 }
 
 }  // namespace affpcl

@@ -11,8 +11,8 @@ namespace {
 using namespace mixed;
 using Grid = LawGrid;
 
-constexpr double kNoWeight = 1e-12;   // of a value of f / t that is left out
-constexpr double kOutlying = 0.5;     // probability from which an agent is called outlying
+constexpr double kNoWeight = 1e-12;  // of a value of f / t that is left out
+constexpr double kOutlying = 0.5;    // probability from which an agent is called outlying
 
 // Fills in cov and smoother. S is the covariance of u_i for known x_c over the noise; `spread` is
 // that covariance, F = I - S A. W = A F / s2 is the agent's information on its random effects.

@@ -13,7 +13,7 @@ namespace {
 using namespace mixed;
 
 constexpr double kLeastRows = 1e-3;  // of an agent whose noise leaves none
-constexpr double kClear = 4;         // standard deviations of noise from which a direction is measured
+constexpr double kClear = 4;  // standard deviations of noise from which a direction is measured
 
 Moments noised(const Release& release, std::size_t first, std::size_t agents) {
   const std::size_t d = release.width - 1, held = release.agents.size();
@@ -56,8 +56,9 @@ void project(const Moments& from, std::size_t i, Moments& to, std::size_t at) {
 struct Directions {
   Directions(const Moments& m, std::size_t i)
       : eigen(symmetric_eigen({m.A.data() + i * m.d * m.d, m.d, m.d})),
-        b(multiply(eigen.vectors, Vector(m.b.begin() + static_cast<std::ptrdiff_t>(i * m.d),
-                                         m.b.begin() + static_cast<std::ptrdiff_t>((i + 1) * m.d)))) {
+        b(multiply(eigen.vectors,
+                   Vector(m.b.begin() + static_cast<std::ptrdiff_t>(i * m.d),
+                          m.b.begin() + static_cast<std::ptrdiff_t>((i + 1) * m.d)))) {
     for (double& v : eigen.values) v = std::max(v, 0.0);
   }
   Matrix with(const Vector& values) const {
@@ -104,8 +105,10 @@ PrivateMoments::PrivateMoments(const Release& release, double noise, std::size_t
   together_.yy[0] = total[dd + d];
   const double N = together_.A[0];
   if (!(N > kClear * noise * std::sqrt(n)))
-    throw BadInput("`privacy`: the noise on the numbers of rows is as large as these; there are too few rows for this "
-                   "epsilon");
+    throw BadInput(
+        "`privacy`: the noise on the numbers of rows is as large as these; there are too few rows "
+        "for this "
+        "epsilon");
   Vector mean = together_.A;
   divide(mean, N);
   project(together_, 0, together_, 0);
@@ -129,11 +132,13 @@ PrivateMoments::PrivateMoments(const Release& release, double noise, std::size_t
   });
   Vector share(dd);  // variance of an agent's moment of a row
   for (std::size_t j = 0; j < dd; ++j)
-    share[j] = std::max(0.0, shapes[j] - n * variance * (1 + keep * mean[j] * mean[j])) / shapes[dd];
+    share[j] =
+        std::max(0.0, shapes[j] - n * variance * (1 + keep * mean[j] * mean[j])) / shapes[dd];
   for (std::size_t i = 0; i < raw_.held(); ++i) {
     const double rows = raw_.rows[i];
     for (std::size_t j = 0; j < dd; ++j) {
-      const double moves = rows * rows * share[j], weight = agents > 1 ? moves / (moves + variance) : 1;
+      const double moves = rows * rows * share[j],
+                   weight = agents > 1 ? moves / (moves + variance) : 1;
       raw_.A[i * dd + j] = rows * mean[j] + weight * (raw_.A[i * dd + j] - rows * mean[j]);
     }
     raw_.A[i * dd] = rows;
@@ -150,7 +155,8 @@ PrivateMoments::PrivateMoments(const Release& release, double noise, std::size_t
     const double tau2 = variance * (1 + squared_norm(centre_));
     const Equivalent of(all, n * tau2 / s2_);
     Vector shrunk(d);
-    for (std::size_t k = 0; k < d; ++k) shrunk[k] = of.b[k] / (of.values[k] + bounded_precision(d) * s2_);
+    for (std::size_t k = 0; k < d; ++k)
+      shrunk[k] = of.b[k] / (of.values[k] + bounded_precision(d) * s2_);
     centre_ = multiply(transposed(all.eigen.vectors), shrunk);
     const double rest = together_.yy[0] - 2 * dot(together_.b, centre_) +
                         dot(centre_, multiply(MatrixView(together_.A.data(), d, d), centre_));

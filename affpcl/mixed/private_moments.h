@@ -15,7 +15,8 @@ class PrivateMoments {
  public:
   // `noise` is the standard deviation of that on every moment; `first` the place of the release's
   // agents among all `agents`. BadInput where the noise leaves no rows.
-  PrivateMoments(const Release& release, double noise, std::size_t first, std::size_t agents, Team& team);
+  PrivateMoments(const Release& release, double noise, std::size_t first, std::size_t agents,
+                 Team& team);
 
   // Positive semidefinite moments of each agent: what its rows say alone.
   const Moments& own() const { return own_; }
@@ -27,7 +28,7 @@ class PrivateMoments {
 
  private:
   double noise_;
-  Moments raw_;     // b and y'y with noise; A shrunk towards rows times the mean of all agents'
+  Moments raw_;  // b and y'y with noise; A shrunk towards rows times the mean of all agents'
   Moments own_, together_;
   std::vector<double> centre_;  // a rough x_c
   double s2_ = 1;

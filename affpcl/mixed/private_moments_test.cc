@@ -35,8 +35,9 @@ struct BoundedWorld {
       f.agents.push_back("a" + std::to_string(i));
       f.starts.push_back(i * rows);
       const auto draw = [&](std::size_t r, std::size_t j) {
-        return normal({.seed = seed, .replicate = 0, .step = static_cast<std::uint32_t>(r)}, static_cast<std::int64_t>(i),
-                      Purpose::kSample, static_cast<std::uint32_t>(j));
+        return normal({.seed = seed, .replicate = 0, .step = static_cast<std::uint32_t>(r)},
+                      static_cast<std::int64_t>(i), Purpose::kSample,
+                      static_cast<std::uint32_t>(j));
       };
       Vector x(d);
       for (std::size_t j = 0; j < d; ++j) x[j] = (j == 0 ? 0.1 : 0.3) + spread * draw(0, j);
@@ -76,11 +77,13 @@ TEST(PrivateMoments, WithoutNoiseAreThoseOfTheRows) {
   const Release exact = exact_moments(frame);
   const PrivateMoments moments(exact, 1e-7, 0, world.agents, *team);
   const Moments found = moments.equivalent(0, *team), rows = frame.moments(0, kAllRows, *team);
-  for (std::size_t j = 0; j < rows.A.size(); ++j) EXPECT_NEAR(found.A[j], rows.A[j], 0.02);  // the grid's
+  for (std::size_t j = 0; j < rows.A.size(); ++j)
+    EXPECT_NEAR(found.A[j], rows.A[j], 0.02);  // the grid's
   for (std::size_t j = 0; j < rows.b.size(); ++j) EXPECT_NEAR(found.b[j], rows.b[j], 0.02);
   const Learnt a = learnt_from(found, *team), b = learnt_from(rows, *team);
   EXPECT_NEAR(a.best().variances.s2, b.best().variances.s2, 1e-3 * b.best().variances.s2);
-  for (std::size_t j = 0; j < frame.d; ++j) EXPECT_NEAR(a.best().centre[j], b.best().centre[j], 1e-4);
+  for (std::size_t j = 0; j < frame.d; ++j)
+    EXPECT_NEAR(a.best().centre[j], b.best().centre[j], 1e-4);
   EXPECT_NEAR(moments.together().rows[0], static_cast<double>(frame.rows), 0.01);
 }
 
@@ -114,7 +117,9 @@ TEST(PrivateMoments, ArePositiveSemidefinite) {
       EXPECT_GE(symmetric_eigenvalues(A_of(*m, i))[0], -1e-9);
       const Vector x = multiply(transposed(Matrix(A_of(*m, i))), Vector(3, 1.0));
       EXPECT_GE(m->yy[i] + 1e-9, 0);
-      EXPECT_GE(m->yy[i] - 2 * std::accumulate(b_of(*m, i).begin(), b_of(*m, i).end(), 0.0) + x[0] + x[1] + x[2], -1e-9);
+      EXPECT_GE(m->yy[i] - 2 * std::accumulate(b_of(*m, i).begin(), b_of(*m, i).end(), 0.0) + x[0] +
+                    x[1] + x[2],
+                -1e-9);
     }
 }
 
@@ -140,7 +145,8 @@ TEST(PrivateMoments, StandardErrorsIncludeTheNoise) {
       }
       ratio += learnt.best().variances.s2 / (world.noise * world.noise) / 12;
     }
-    EXPECT_GT(inside / count, 0.85) << rows << " rows, epsilon " << epsilon;  // clustered: 2 points of noise
+    EXPECT_GT(inside / count, 0.85)
+        << rows << " rows, epsilon " << epsilon;  // clustered: 2 points of noise
     EXPECT_LT(inside / count, 0.97) << rows << " rows, epsilon " << epsilon;
     EXPECT_NEAR(ratio, 1, 0.3) << rows << " rows, epsilon " << epsilon;
   }

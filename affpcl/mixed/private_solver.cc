@@ -22,20 +22,26 @@ using namespace mixed;
 
 // Columns that are neither bounded nor left out.
 void refuse_unbounded(const FrameOptions& o, const PrivacyTerms& terms) {
-  const std::vector<std::string> files = data_files(o.paths), header = tables_header(files, o.beside, o.reading);
+  const std::vector<std::string> files = data_files(o.paths),
+                                 header = tables_header(files, o.beside, o.reading);
   const auto has = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
   for (const std::string& name : header) {
-    const bool agent = o.agent.empty() ? name == "agent" || (name == "site" && !has(header, "agent")) : name == o.agent;
+    const bool agent = o.agent.empty()
+                           ? name == "agent" || (name == "site" && !has(header, "agent"))
+                           : name == o.agent;
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
     if (name == o.target || agent || !feature || terms.find(name) != nullptr) continue;
-    throw BadInput(fmt::format("{}: `bounds` lacks the column '{}': state what it is known to lie in, as {}=0:1, or its levels, "
-                               "or leave it out with `exclude {}`",
-                               files[0], name, name, joined_names(std::span(&name, 1))));
+    throw BadInput(
+        fmt::format("{}: `bounds` lacks the column '{}': state what it is known to lie in, as "
+                    "{}=0:1, or its levels, "
+                    "or leave it out with `exclude {}`",
+                    files[0], name, name, joined_names(std::span(&name, 1))));
   }
   for (const Bound& b : terms.bounds)
-    if (has(o.exclude, b.column) || (!o.features.empty() && b.column != o.target && !has(o.features, b.column)))
+    if (has(o.exclude, b.column) ||
+        (!o.features.empty() && b.column != o.target && !has(o.features, b.column)))
       throw BadInput(fmt::format("`bounds` has the column '{}', which is left out", b.column));
 }
 
@@ -69,7 +75,9 @@ double trace_of(const Learnt& learnt) {
 class PrivateAgent final : public AgentFit {
  public:
   PrivateAgent(std::unique_ptr<AgentFit> fit, double rows) : fit_(std::move(fit)), rows_(rows) {}
-  void predict(std::size_t from, std::size_t to, double* out) const override { fit_->predict(from, to, out); }
+  void predict(std::size_t from, std::size_t to, double* out) const override {
+    fit_->predict(from, to, out);
+  }
   void describe(const ByKind<double>& weights, AgentModel& agent) const override {
     fit_->describe(weights, agent);
     agent.rows = static_cast<std::size_t>(std::llround(rows_));
@@ -86,7 +94,8 @@ class PrivateFit final : public FoldFit {
       : fit_(std::move(fit)), terms_(terms), moments_(moments) {}
 
   std::unique_ptr<AgentFit> agent(std::size_t agent) const override {
-    return std::make_unique<PrivateAgent>(fit_->agent(agent), moments_.own().rows[moments_.own().at(agent)]);
+    return std::make_unique<PrivateAgent>(fit_->agent(agent),
+                                          moments_.own().rows[moments_.own().at(agent)]);
   }
   std::unique_ptr<RowScorer> scorer() const override { return fit_->scorer(); }
   void describe(Model& model, Team& team) const override {
@@ -96,9 +105,11 @@ class PrivateFit final : public FoldFit {
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = fit_->notes();
-    notes.push_back(fmt::format("learnt from one release of moments with noise: epsilon {:g}, delta {:g} for every row; numbers "
-                                "of rows have noise too, and scores, which would cost more, are left out",
-                                terms_.epsilon, terms_.delta));
+    notes.push_back(
+        fmt::format("learnt from one release of moments with noise: epsilon {:g}, delta {:g} for "
+                    "every row; numbers "
+                    "of rows have noise too, and scores, which would cost more, are left out",
+                    terms_.epsilon, terms_.delta));
     return notes;
   }
 
@@ -112,20 +123,31 @@ class PrivateFit final : public FoldFit {
 
 void refuse_beside_privacy(const FrameOptions& o) {
   if (o.family != "gaussian" && o.family != "auto")
-    throw BadInput(fmt::format("`privacy` is for the gaussian family, whose moments are one release; `family {}` would need one "
-                               "in every step",
-                               o.family));
-  const std::pair<const char*, bool> refused[] = {
-      {"channels", !o.channels.empty()},   {"row_weight", !o.row_weight.empty()}, {"trials", !o.trials.empty()},
-      {"offset", !o.offset.empty()},       {"common", !o.common.empty()},         {"within", !o.within.empty()},
-      {"crossed", !o.crossed.empty()},     {"time", !o.time.empty()},             {"folds", !o.folds.empty()},
-      {"test", !o.test.empty()},           {"categorical", !o.categorical.empty()}, {"numeric", !o.numeric.empty()},
-      {"task classify", o.task == Task::kClassify}};
+    throw BadInput(
+        fmt::format("`privacy` is for the gaussian family, whose moments are one release; `family "
+                    "{}` would need one "
+                    "in every step",
+                    o.family));
+  const std::pair<const char*, bool> refused[] = {{"channels", !o.channels.empty()},
+                                                  {"row_weight", !o.row_weight.empty()},
+                                                  {"trials", !o.trials.empty()},
+                                                  {"offset", !o.offset.empty()},
+                                                  {"common", !o.common.empty()},
+                                                  {"within", !o.within.empty()},
+                                                  {"crossed", !o.crossed.empty()},
+                                                  {"time", !o.time.empty()},
+                                                  {"folds", !o.folds.empty()},
+                                                  {"test", !o.test.empty()},
+                                                  {"categorical", !o.categorical.empty()},
+                                                  {"numeric", !o.numeric.empty()},
+                                                  {"task classify", o.task == Task::kClassify}};
   for (const auto& [name, given] : refused)
     if (given) throw BadInput(fmt::format("`{}` does not go with `privacy`", name));
   const auto indicator = [](const auto& rule) { return rule.second == Missing::kIndicator; };
-  if (o.missing.rest == Missing::kIndicator || std::any_of(o.missing.of.begin(), o.missing.of.end(), indicator))
-    throw BadInput("`missing indicator` does not go with `privacy`, whose columns are those that have bounds");
+  if (o.missing.rest == Missing::kIndicator ||
+      std::any_of(o.missing.of.begin(), o.missing.of.end(), indicator))
+    throw BadInput(
+        "`missing indicator` does not go with `privacy`, whose columns are those that have bounds");
 }
 
 Frame PrivateSolver::read(const FrameOptions& given, Team& team) {
@@ -171,9 +193,9 @@ std::unique_ptr<FoldFit> PrivateSolver::learn(const Frame& frame, int, Team& tea
   learnt = learn_agents(moments_->equivalent(trace_of(learnt), team), o, team);
   MixedOptions options = options_;
   options.decomposition.centre_precision = o.centre_precision;
-  std::unique_ptr<FoldFit> fit = given_fit(frame, options, {.own = moments_->own(),
-                                                           .together = moments_->together(),
-                                                           .learnt = std::move(learnt)});
+  std::unique_ptr<FoldFit> fit = given_fit(
+      frame, options,
+      {.own = moments_->own(), .together = moments_->together(), .learnt = std::move(learnt)});
   return std::make_unique<PrivateFit>(std::move(fit), terms_, *moments_);
 }
 

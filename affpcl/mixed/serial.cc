@@ -10,12 +10,12 @@
 namespace affpcl {
 namespace {
 
-constexpr double kFound = 2.326;         // normal quantile of .99
+constexpr double kFound = 2.326;  // normal quantile of .99
 constexpr double kMostCorrelated = 0.98;
-constexpr int kSteps = 12;               // of the search for it
-constexpr double kTolerance = 1e-3;      // of the evidence, in the search
-constexpr double kLeastGain = 1.353;     // of the evidence: half of .9's quantile of chi^2 with df 1
-constexpr double kNoResidual = 1e-20;    // mean square, over the target's
+constexpr int kSteps = 12;             // of the search for it
+constexpr double kTolerance = 1e-3;    // of the evidence, in the search
+constexpr double kLeastGain = 1.353;   // of the evidence: half of .9's quantile of chi^2 with df 1
+constexpr double kNoResidual = 1e-20;  // mean square, over the target's
 
 // The rows of an agent in their order.
 std::vector<std::size_t> in_order(const Frame& frame, std::size_t agent) {
@@ -72,9 +72,8 @@ Moments moments_in_time(const Frame& frame, std::size_t channel, int without, do
     std::vector<std::size_t> rows;
     for (const Frame::Run run : frame.training(i, without))
       for (std::size_t r = run.from; r < run.to; ++r) rows.push_back(r);
-    std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-      return frame.places[a] < frame.places[b];
-    });
+    std::sort(rows.begin(), rows.end(),
+              [&](std::size_t a, std::size_t b) { return frame.places[a] < frame.places[b]; });
     Matrix x(d, rows.size());
     Vector y(rows.size());
     const auto whiten = [&](const double* column, auto&& put) {
@@ -96,9 +95,8 @@ Moments moments_in_time(const Frame& frame, std::size_t channel, int without, do
 
 double log_whitening(const Moments& m, double correlation, Team& team) {
   AgentSum sum("number of rows", 1, m.n, team);
-  const double pairs = *sum([&](std::size_t i, double* out) {
-    *out += std::max(0.0, m.rows[m.at(i)] - 1);
-  });
+  const double pairs =
+      *sum([&](std::size_t i, double* out) { *out += std::max(0.0, m.rows[m.at(i)] - 1); });
   return -pairs / 2 * std::log(1 - correlation * correlation);
 }
 

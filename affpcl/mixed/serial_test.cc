@@ -14,15 +14,19 @@ namespace {
 
 // Errors of an AR(1) process instead of independent ones, the same coefficients for all agents.
 Frame rows_in_time(std::size_t agents, std::size_t rows, double correlation, std::uint64_t seed) {
-  Frame f = TableWorld{.agents = agents, .rows = rows, .spread = 0, .noise = [](std::size_t) { return 0.0; },
+  Frame f = TableWorld{.agents = agents,
+                       .rows = rows,
+                       .spread = 0,
+                       .noise = [](std::size_t) { return 0.0; },
                        .seed = seed}
                 .frame();
   f.held_out.how = Holdout::kForward;
   for (std::size_t i = 0; i < agents; ++i) {
     double e = 0;
     for (std::size_t r = 0; r < rows; ++r) {
-      const double fresh = normal({.seed = seed, .replicate = 1, .step = static_cast<std::uint32_t>(r)},
-                                  static_cast<std::int64_t>(i), Purpose::kSample, 0);
+      const double fresh =
+          normal({.seed = seed, .replicate = 1, .step = static_cast<std::uint32_t>(r)},
+                 static_cast<std::int64_t>(i), Purpose::kSample, 0);
       e = r == 0 ? fresh : correlation * e + std::sqrt(1 - correlation * correlation) * fresh;
       f.Y[i * rows + r] += e;
     }
@@ -31,7 +35,8 @@ Frame rows_in_time(std::size_t agents, std::size_t rows, double correlation, std
 }
 
 SerialTest test_of(const Frame& f, Team& team) {
-  return test_serial(f, 0, [&](std::size_t) { return std::vector<double>(f.d, 1.0); }, team);
+  return test_serial(
+      f, 0, [&](std::size_t) { return std::vector<double>(f.d, 1.0); }, team);
 }
 
 TEST(Serial, TheTestHasTheMomentsOfARandomOrder) {
@@ -90,7 +95,8 @@ TEST(Serial, MomentsInTimeAreThoseOfTheInverseCorrelations) {
                    f.Y.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
     const Matrix A = multiply(X, multiply(inverse_R, transposed(X)));
     const Vector b = multiply(X, multiply(inverse_R, y));
-    for (std::size_t j = 0; j < f.d * f.d; ++j) EXPECT_NEAR(m.A[i * f.d * f.d + j], A.all()[j], 1e-9);
+    for (std::size_t j = 0; j < f.d * f.d; ++j)
+      EXPECT_NEAR(m.A[i * f.d * f.d + j], A.all()[j], 1e-9);
     for (std::size_t j = 0; j < f.d; ++j) EXPECT_NEAR(m.b[i * f.d + j], b[j], 1e-9);
     EXPECT_NEAR(m.yy[i], dot(y, multiply(inverse_R, y)), 1e-9);
   }

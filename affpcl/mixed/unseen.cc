@@ -11,8 +11,8 @@ namespace {
 
 using namespace mixed;
 
-constexpr std::size_t kFewestAgents = 4;    // to compare on
-constexpr double kLeastWeight = 0.05;       // a smaller one is 0
+constexpr std::size_t kFewestAgents = 4;  // to compare on
+constexpr double kLeastWeight = 0.05;     // a smaller one is 0
 
 // Sums over a group of agents: H and h make the centre, A and b the pooled model.
 struct GroupSums {

@@ -33,7 +33,8 @@ double weight_of(const Moments& m) {
   const Learnt learnt = learn_agents(m, options, *team);
   std::vector<std::size_t> group(m.n);
   for (std::size_t i = 0; i < m.n; ++i) group[i] = i % kUnseenGroups;
-  return pooled_weight(group, m, learnt, fit_ridge(pooled(m, *team), 0), options.centre_precision, *team);
+  return pooled_weight(group, m, learnt, fit_ridge(pooled(m, *team), 0), options.centre_precision,
+                       *team);
 }
 
 // The centre has the slope within agents, 1, and errs by a new agent's place. The pooled slope of

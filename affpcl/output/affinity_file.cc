@@ -22,12 +22,10 @@ struct Named {
   const char* name;
   Estimate AgentPilot::*score;
 };
-constexpr Named kNamed[] = {{"environment", &AgentPilot::environment},
-                            {"delta_cen", &AgentPilot::delta_cen},
-                            {"lambda", &AgentPilot::lambda},
-                            {"predicted_excess", &AgentPilot::excess},
-                            {"predicted_loss", &AgentPilot::loss},
-                            {"predicted_gain", &AgentPilot::gain}};
+constexpr Named kNamed[] = {
+    {"environment", &AgentPilot::environment}, {"delta_cen", &AgentPilot::delta_cen},
+    {"lambda", &AgentPilot::lambda},           {"predicted_excess", &AgentPilot::excess},
+    {"predicted_loss", &AgentPilot::loss},     {"predicted_gain", &AgentPilot::gain}};
 
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{}", v) : ""; }
 
@@ -115,7 +113,8 @@ std::string pilot_matrix_csv(const PilotResult& r) {
 namespace {
 
 struct Forecasts {
-  std::map<std::string, std::pair<double, std::string>> of;  // by agent: predicted loss, and prospect
+  std::map<std::string, std::pair<double, std::string>>
+      of;  // by agent: predicted loss, and prospect
 };
 
 Forecasts read_forecasts(const std::string& path) {
@@ -125,11 +124,12 @@ Forecasts read_forecasts(const std::string& path) {
     for (const Json& agent : summary.at("agents").elements()) {
       const Json& loss = agent.at("predicted_loss").at("value");
       if (loss.is_null() || agent.at("prospect").is_null()) continue;
-      found.of[agent.get<std::string>("agent")] = {loss.get<double>(), agent.get<std::string>("prospect")};
+      found.of[agent.get<std::string>("agent")] = {loss.get<double>(),
+                                                   agent.get<std::string>("prospect")};
     }
   } catch (const BadInput& e) {
-    throw BadInput(fmt::format("{} is no forecast, which the affinity of a table writes (`out`): {}", path,
-                               e.what()));
+    throw BadInput(fmt::format(
+        "{} is no forecast, which the affinity of a table writes (`out`): {}", path, e.what()));
   }
   return found;
 }
@@ -163,12 +163,14 @@ std::string forecast_note(const std::string& folder, const FitResult& fit) {
   if (predicted.empty())
     throw BadInput(fmt::format("the forecast in {} is of other agents than this fit", folder));
   std::string note = fmt::format(
-      "forecast: {} of {} agents should gain and {} should learn alone, with {:.3f} of the independent error; "
+      "forecast: {} of {} agents should gain and {} should learn alone, with {:.3f} of the "
+      "independent error; "
       "found: an estimated {:.0f} gain, with {:.3f} on held-out rows",
       should, predicted.size(), alone, weighted / independent, all, chosen / independent);
   if (should > 0)
-    note += fmt::format("; of those that should gain an estimated {:.0f} do ({} surely, {} surely lost)",
-                        probability, gained, lost);
+    note += fmt::format(
+        "; of those that should gain an estimated {:.0f} do ({} surely, {} surely lost)",
+        probability, gained, lost);
   if (predicted.size() > 2)
     note += fmt::format("; rank correlation {:.2f}", rank_correlation(predicted, found));
   return note;

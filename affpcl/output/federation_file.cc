@@ -16,11 +16,13 @@ const char* said_by(Collective collective, bool masked, bool is_private) {
   if (is_private && collective == Collective::kSum)
     return "computed from the release with noise alone: no more of a row than `privacy` says";
   if (collective == Collective::kTexts)
-    return "texts, readable by the centre and by all sites: names of columns, levels and classes, or "
+    return "texts, readable by the centre and by all sites: names of columns, levels and classes, "
+           "or "
            "their lengths";
-  return masked ? "masked numbers: the centre and the other sites learn the sum over all sites only"
-                : "sums over this site's agents, readable by the centre; the sites learn the sum over "
-                  "all sites";
+  return masked
+             ? "masked numbers: the centre and the other sites learn the sum over all sites only"
+             : "sums over this site's agents, readable by the centre; the sites learn the sum over "
+               "all sites";
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ std::string centre_json(const SiteStudy& study) {
   }
   std::int64_t agents = 0;
   for (const std::int64_t n : study.agents) agents += n;
-  return pretty(Json{{"kind", "centre of a study"}, {"agents", agents}, {"settings", std::move(settings)}});
+  return pretty(
+      Json{{"kind", "centre of a study"}, {"agents", agents}, {"settings", std::move(settings)}});
 }
 
 std::string ledger_json(const SiteProcesses& site, const Model& model) {
@@ -83,7 +86,8 @@ std::string ledger_json(const SiteProcesses& site, const Model& model) {
                     {"messages", e.messages},
                     {"numbers", e.numbers},
                     {"bytes", e.bytes},
-                    {"says", said_by(e.collective, e.masked, model.privacy != nullptr && e.purpose != kAgents)}});
+                    {"says", said_by(e.collective, e.masked,
+                                     model.privacy != nullptr && e.purpose != kAgents)}});
   Json ledger{{"site", site.name()}, {"sites", site.sites()}, {"sent", std::move(sent)}};
   if (model.privacy) ledger["privacy"] = privacy_json(*model.privacy);
   return pretty(ledger);

@@ -32,7 +32,8 @@ std::string scored_rows(const FitResult& r) {
   std::string rows = scored_rows(r.model.solver);
   const HeldOut& h = r.held_out;
   if (!h.files.empty()) return fmt::format("{} ({} test rows)", rows, test_rows(r));
-  if (h.how == Holdout::kNamed) return fmt::format("{} ({} folds by '{}')", rows, h.folds, h.column);
+  if (h.how == Holdout::kNamed)
+    return fmt::format("{} ({} folds by '{}')", rows, h.folds, h.column);
   if (h.how == Holdout::kForward)
     return fmt::format("{} ({} later blocks by '{}')", rows, h.folds - 1, h.column);
   return rows;
@@ -41,8 +42,7 @@ std::string scored_rows(const FitResult& r) {
 std::string how_held_out(const FitResult& r) {
   const HeldOut& h = r.held_out;
   if (r.model.solver == SolverKind::kStream) return "every row predicted before it is learnt from";
-  if (!h.files.empty())
-    return fmt::format("{} test rows of {}", test_rows(r), join(h.files, ", "));
+  if (!h.files.empty()) return fmt::format("{} test rows of {}", test_rows(r), join(h.files, ", "));
   if (h.how == Holdout::kNamed)
     return fmt::format("{}-fold cross-validation, folds by '{}'", h.folds, h.column);
   if (h.how == Holdout::kForward)
@@ -61,8 +61,8 @@ namespace {
 // The change of the loss in units people know: "19 % less; RMSE 13.4 to 12.1".
 std::string in_known_units(const FitResult& r) {
   const double from = r.loss.independent, to = r.loss.chosen;
-  std::string text = fmt::format("{:.3g} % {}", 100 * std::abs(1 - to / from),
-                                 to <= from ? "less" : "more");
+  std::string text =
+      fmt::format("{:.3g} % {}", 100 * std::abs(1 - to / from), to <= from ? "less" : "more");
   if (!r.model.encoding.classes.empty())
     text += fmt::format("; accuracy {:.3g} to {:.3g}", r.accuracy.independent, r.accuracy.chosen);
   else if (r.model.encoding.numeric() && !r.model.encoding.values)
@@ -85,11 +85,13 @@ namespace {
 std::string joined_headline(const FitResult& r) {
   const bool one = r.agents.size() == 1;
   const std::string verdict =
-      one ? fmt::format("; expected gain {}, which is {}", with_interval(r.agents[0].gain),
-                        r.agents[0].verdict == Outcome::kEven ? "about even" : to_text(r.agents[0].verdict))
+      one ? fmt::format(
+                "; expected gain {}, which is {}", with_interval(r.agents[0].gain),
+                r.agents[0].verdict == Outcome::kEven ? "about even" : to_text(r.agents[0].verdict))
           : fmt::format("; gain {}; {}", with_interval(r.gain), who_gained(r));
   return fmt::format(
-      "with a centre of {} other agents the {} on {} is {:.4g}; {:.4g} from {} own rows alone ({}), {:.4g} "
+      "with a centre of {} other agents the {} on {} is {:.4g}; {:.4g} from {} own rows alone "
+      "({}), {:.4g} "
       "by the centre alone{}",
       r.model.centre_agents, measure_name(r.model.encoding), scored_rows(r), r.loss.chosen,
       r.loss.independent, one ? "its" : "their", in_known_units(r), r.loss.pooled, verdict);
@@ -109,8 +111,8 @@ std::string headline(const FitResult& r) {
   const char* const comma = r.model.solver == SolverKind::kStream ? "," : "";
   std::string text = fmt::format(
       "learning together took the {0}{1} on {2}{1} from {3:.4g} to {4:.4g} ({5}; gain {6}); {7}",
-      measure_name(r.model.encoding), comma, scored_rows(r), r.loss.independent,
-      r.loss.chosen, in_known_units(r), with_interval(r.gain), who_gained(r));
+      measure_name(r.model.encoding), comma, scored_rows(r), r.loss.independent, r.loss.chosen,
+      in_known_units(r), with_interval(r.gain), who_gained(r));
   std::size_t least = n;
   for (std::size_t i = 0; i < n; ++i) {
     const double gain = r.agents[i].gain.mean;
@@ -125,10 +127,13 @@ std::string headline(const FitResult& r) {
 std::string verdict_legend(const Model& model, double level) {
   const std::string from =
       model.joined ? "from the posterior of the agent's coefficients, and its held-out rows"
-                   : fmt::format("estimated from {} of all agents (empirical Bayes)", scored_rows(model.solver));
+                   : fmt::format("estimated from {} of all agents (empirical Bayes)",
+                                 scored_rows(model.solver));
   return fmt::format(
-      "gain: expected on {}, {}; %: of the independent model's expected error; chance: probability that the gain is "
-      "above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of the error",
+      "gain: expected on {}, {}; %: of the independent model's expected error; chance: probability "
+      "that the gain is "
+      "above 0; gained, lost: the {:g} % interval excludes 0 and the gain is at least 1 % of the "
+      "error",
       model.solver == SolverKind::kStream
           ? "such rows"
           : "new rows from models of all rows (the losses beside it are of models of fewer rows)",

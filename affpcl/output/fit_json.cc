@@ -6,9 +6,7 @@
 
 namespace affpcl {
 
-const char* to_text(Missing missing) {
-  return name_of(missing).data();
-}
+const char* to_text(Missing missing) { return name_of(missing).data(); }
 
 std::string pretty(const Json& json) {
   return print_json(json, {.indent = 1, .flat_lists = true}) + "\n";

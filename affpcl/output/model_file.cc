@@ -74,9 +74,8 @@ Json to_json(const LinearModel& m, std::size_t d) {
   if (!std::isnan(m.s2)) j["s2"] = m.s2;
   if (!m.cov.empty()) j["cov"] = lower(m.cov, d);
   if (const NearCovariance& near = m.near_cov; !near.weights.empty())
-    j["near_cov"] = {{"scale", near.scale},
-                     {"weights", near.weights},
-                     {"directions", near.directions}};
+    j["near_cov"] = {
+        {"scale", near.scale}, {"weights", near.weights}, {"directions", near.directions}};
   return j;
 }
 
@@ -276,7 +275,8 @@ void read_family(const Reader& r, const Json& at, Model& model) {
   const std::size_t offsets = e.offsets().size();
   if (offsets > 0 && offsets != (e.family == Family::kMultinomial ? e.classes.size() : 1))
     r.damaged("offset");
-  if (e.generalised() && model.psi.size() != Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).extras())
+  if (e.generalised() &&
+      model.psi.size() != Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).extras())
     r.damaged("psi");
 }
 
@@ -309,9 +309,8 @@ Json whole_json(const std::string& text, const std::string& path) {
   } catch (const BadJson& e) {
     if (text.find(kFormat) != std::string::npos)
       throw BadInput(fmt::format("{} is damaged ({}); fit it again", path, e.what()));
-    throw BadInput(
-        fmt::format("{} is not a model: it is no JSON file ({}); a fit writes one",
-                    path, e.what()));
+    throw BadInput(fmt::format("{} is not a model: it is no JSON file ({}); a fit writes one", path,
+                               e.what()));
   }
 }
 
@@ -360,7 +359,8 @@ std::string model_json(const Model& model) {
     if (!c.undetermined.empty()) channels.back()["undetermined"] = c.undetermined;
     if (!c.typical_cov.empty()) channels.back()["typical_cov"] = lower(c.typical_cov, d);
     if (!c.forms.empty()) channels.back()["forms"] = forms_json(c.forms);
-    if (!c.usual.empty()) channels.back()["noise_law"] = {{"usual", c.usual}, {"outlying", c.outlying}};
+    if (!c.usual.empty())
+      channels.back()["noise_law"] = {{"usual", c.usual}, {"outlying", c.outlying}};
     if (c.parameters == 0) continue;  // the whole model has a log-likelihood instead
     channels.back()["log_likelihood"] = c.log_likelihood;
     channels.back()["parameters"] = c.parameters;
@@ -383,40 +383,41 @@ std::string model_json(const Model& model) {
       agents.back()["level_cov"] = a.level_cov;
     }
   }
-  Json all{
-      {"format", kFormat},
-      {"version", kModelVersion},
-      {"about",
-       "x and se are coefficients and standard errors of standardised columns, in units "
-       "of the target; the centre's cov is that of an agent never seen, whose x is (1 - "
-       "pooled_weight) centre + pooled_weight pooled; cov lists lower "
-       "triangles, row by row; alone and pooled are the x of the models that were learnt "
-       "without the others and for all at once; where near_cov stands for cov it is scale "
-       "typical_cov + sum_k weights[k] v_k v_k', directions listing v_1, v_2, ...; forms are what an agent "
-       "that joins needs: x_c and its covariance for a known D, D with the covariance of its diagonal, "
-       "and the noise; within is the covariance of standardised columns within agents"},
-      {"provenance",
-       {{"version", model.version},
-        {"command", model.command},
-        {"files", model.files},
-        {"rows", model.rows},
-        {"centre_agents", model.centre_agents},
-        {"centre_rows", model.centre_rows},
-        {"seed", model.seed}}},
-      {"solver", to_text(model.solver)},
-      {"method", model.method},
-      {"task", e.task()},
-      {"target", e.target},
-      {"classes", e.classes},
-      {"outcomes", e.outcomes},
-      {"noise", model.noise},
-      {"agent_column", e.agent_column},
-      {"missing", to_text(e.missing)},
-      {"reading", reading_json(e.reading)},
-      {"columns", std::move(columns)},
-      {"coefficients", e.names()},
-      {"channels", std::move(channels)},
-      {"agents", std::move(agents)}};
+  Json all{{"format", kFormat},
+           {"version", kModelVersion},
+           {"about",
+            "x and se are coefficients and standard errors of standardised columns, in units "
+            "of the target; the centre's cov is that of an agent never seen, whose x is (1 - "
+            "pooled_weight) centre + pooled_weight pooled; cov lists lower "
+            "triangles, row by row; alone and pooled are the x of the models that were learnt "
+            "without the others and for all at once; where near_cov stands for cov it is scale "
+            "typical_cov + sum_k weights[k] v_k v_k', directions listing v_1, v_2, ...; forms are "
+            "what an agent "
+            "that joins needs: x_c and its covariance for a known D, D with the covariance of its "
+            "diagonal, "
+            "and the noise; within is the covariance of standardised columns within agents"},
+           {"provenance",
+            {{"version", model.version},
+             {"command", model.command},
+             {"files", model.files},
+             {"rows", model.rows},
+             {"centre_agents", model.centre_agents},
+             {"centre_rows", model.centre_rows},
+             {"seed", model.seed}}},
+           {"solver", to_text(model.solver)},
+           {"method", model.method},
+           {"task", e.task()},
+           {"target", e.target},
+           {"classes", e.classes},
+           {"outcomes", e.outcomes},
+           {"noise", model.noise},
+           {"agent_column", e.agent_column},
+           {"missing", to_text(e.missing)},
+           {"reading", reading_json(e.reading)},
+           {"columns", std::move(columns)},
+           {"coefficients", e.names()},
+           {"channels", std::move(channels)},
+           {"agents", std::move(agents)}};
   if (model.privacy) all["privacy"] = privacy_json(*model.privacy);
   if (e.generalised() || !e.row_weight.empty() || !e.offset.empty())
     all["family"] = family_json(model);
@@ -493,8 +494,7 @@ Model parse_model(const std::string& text, const std::string& path) {
     if (c.contains("missing"))
       s.missing = r.named<Missing>(r.get<std::string>(c, "missing"), "missing");
     s.indicator = c.contains("indicator") && r.get<bool>(c, "indicator");
-    if (c.contains("dates"))
-      s.dates = r.named<DateOrder>(r.get<std::string>(c, "dates"), "dates");
+    if (c.contains("dates")) s.dates = r.named<DateOrder>(r.get<std::string>(c, "dates"), "dates");
     if (c.contains("levels")) s.levels = r.get<std::vector<std::string>>(c, "levels");
     if (s.levels.size() == 1) r.damaged("levels");
     s.mean = r.numbers(c, "mean", s.width());
@@ -504,7 +504,10 @@ Model parse_model(const std::string& text, const std::string& path) {
     e.sources.push_back(std::move(s));
   }
   const std::size_t d = e.dim();
-  if (json.contains("family")) model.forms = r.forms(json["family"], Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).predictors() * d);
+  if (json.contains("family"))
+    model.forms =
+        r.forms(json["family"],
+                Likelihood(e.family, std::max<std::size_t>(e.classes.size(), 2)).predictors() * d);
   if (json.contains("within")) model.within = r.covariance(json, "within", d);
   if (r.get<std::vector<std::string>>(json, "coefficients") != e.names()) r.damaged("coefficients");
   for (const Json& c : r.list(json, "channels")) {
@@ -593,7 +596,8 @@ void add_class_scores(const FitResult& result, Json& score) {
   const std::vector<double>& confusion = result.classes.confusion;
   if (confusion.size() != classes * classes || confusion.empty()) return;
   score["confusion"] = Json::array();
-  for (auto row = confusion.begin(); row != confusion.end(); row += static_cast<std::ptrdiff_t>(classes))
+  for (auto row = confusion.begin(); row != confusion.end();
+       row += static_cast<std::ptrdiff_t>(classes))
     score["confusion"].push_back(
         std::vector<double>(row, row + static_cast<std::ptrdiff_t>(classes)));
 }

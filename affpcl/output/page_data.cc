@@ -344,7 +344,8 @@ std::vector<std::size_t> coefficients_to_keep(const Model& model,
 
 // Which agents of a fit to keep: all where there is room; else those with a reason first, then
 // evenly spread in the order of their gain.
-std::vector<std::size_t> fit_agents_to_keep(const Json& agents, std::size_t channels, double numbers) {
+std::vector<std::size_t> fit_agents_to_keep(const Json& agents, std::size_t channels,
+                                            double numbers) {
   const std::size_t n = agents.size();
   // An agent takes about 16 numbers beside two coefficients of each channel with their errors.
   const auto most = static_cast<std::size_t>(numbers / static_cast<double>(16 + 5 * channels));
@@ -453,8 +454,11 @@ Json pilot_data(const ResultFiles& result, std::size_t room) {
     };
     return loss(a) < loss(b);
   });
-  Json columns{{"count", n},          {"agent", Json::array()}, {"rows", Json::array()},
-               {"used", Json::array()}, {"numbers", Json::object()}};
+  Json columns{{"count", n},
+               {"agent", Json::array()},
+               {"rows", Json::array()},
+               {"used", Json::array()},
+               {"numbers", Json::object()}};
   std::string prospect;
   std::vector<Numbers> numbers(3 * std::size(kScores));
   for (std::size_t place : spread(n, std::max(most, kLeast))) {
@@ -463,8 +467,9 @@ Json pilot_data(const ResultFiles& result, std::size_t room) {
     columns["rows"].push_back(a["rows"]);
     columns["used"].push_back(a["pilot_rows"]);
     const Json* word = a.find("prospect");
-    prospect += letter(word == nullptr ? Json() : *word,
-                       {to_text(Prospect::kGain), to_text(Prospect::kEven), to_text(Prospect::kLoss)});
+    prospect +=
+        letter(word == nullptr ? Json() : *word,
+               {to_text(Prospect::kGain), to_text(Prospect::kEven), to_text(Prospect::kLoss)});
     std::size_t column = 0;
     for (const char* key : kScores)
       for (const char* part : {"value", "lo", "hi"}) {
@@ -486,7 +491,8 @@ Json pilot_data(const ResultFiles& result, std::size_t room) {
     names.push_back(alike["order"][i]);
     for (std::size_t j : shown) distances.push_back(alike["distance"][i][j].get<double>());
   }
-  data["alike"] = {{"all", alike["order"].size()}, {"order", std::move(names)}, {"distance", pack(distances)}};
+  data["alike"] = {
+      {"all", alike["order"].size()}, {"order", std::move(names)}, {"distance", pack(distances)}};
   return data;
 }
 
@@ -498,8 +504,8 @@ Json fit_data(const ResultFiles& result, std::size_t room) {
   Json data = result.summary;
   data.erase("agents");
   round_numbers(data);
-  const std::vector<std::size_t> agents = fit_agents_to_keep(
-      result.summary["agents"], model.channels.size(), numbers_left(data, room));
+  const std::vector<std::size_t> agents =
+      fit_agents_to_keep(result.summary["agents"], model.channels.size(), numbers_left(data, room));
   data["agents"] = agent_columns(result.summary["agents"], agents);
   std::vector<Numbers> between;
   for (std::size_t c = 0; c < model.channels.size(); ++c)

@@ -248,14 +248,15 @@ TEST_F(Page, ResultsWithNothingInCommonDoNotCompare) {
 Json agents(const std::vector<std::string>& reasons) {
   Json list = Json::array();
   for (std::size_t i = 0; i < reasons.size(); ++i)
-    list.push_back({{"agent", "a" + std::to_string(i)},
-                    {"rows", 10 + i},
-                    {"given", i == 1 ? "alone" : "personalised"},
-                    {"verdict", "even"},
-                    {"score", {{"given", 1.5}, {"personalised", 1.5}, {"alone", 2.0}, {"pooled", 3.0}}},
-                    {"gain", {{"mean", static_cast<double>(i)}, {"lo", Json()}, {"hi", 7.0}}},
-                    {"probability", 0.75},
-                    {"why", reasons[i]}});
+    list.push_back(
+        {{"agent", "a" + std::to_string(i)},
+         {"rows", 10 + i},
+         {"given", i == 1 ? "alone" : "personalised"},
+         {"verdict", "even"},
+         {"score", {{"given", 1.5}, {"personalised", 1.5}, {"alone", 2.0}, {"pooled", 3.0}}},
+         {"gain", {{"mean", static_cast<double>(i)}, {"lo", Json()}, {"hi", 7.0}}},
+         {"probability", 0.75},
+         {"why", reasons[i]}});
   return list;
 }
 

@@ -48,7 +48,8 @@ class Checker {
     for (const Json& a : list(j, "agents")) {
       need(a, "agent", &Json::is_string);
       for (const char* key : {"rows", "pilot_rows"}) need(a, key, &Json::is_integer);
-      for (const char* key : {"environment", "delta_cen", "lambda", "predicted_excess", "predicted_loss"})
+      for (const char* key :
+           {"environment", "delta_cen", "lambda", "predicted_excess", "predicted_loss"})
         numbers(a, key, {"value", "lo", "hi"});
     }
   }
@@ -86,7 +87,8 @@ class Checker {
       if (j["score"].contains("predicted")) {
         const Json& grid = need(j["score"], "predicted", &Json::is_object);
         for (const char* key : {"lo", "hi"}) need(grid, key, &Json::is_number);
-        const auto cells = static_cast<std::size_t>(need(grid, "cells", &Json::is_integer).get<int>());
+        const auto cells =
+            static_cast<std::size_t>(need(grid, "cells", &Json::is_integer).get<int>());
         if (!grid.contains("rows") || counts(grid["rows"]) != cells * cells) damaged("predicted");
         const Json& residuals = need(j["score"], "residuals", &Json::is_object);
         for (const char* key : {"from", "width"}) need(residuals, key, &Json::is_number);
@@ -154,8 +156,8 @@ Json parsed(const std::string& path) {
   try {
     return parse_json(content_of(path));
   } catch (const BadJson& e) {
-    throw BadInput(
-        fmt::format("{} is damaged: it is not whole JSON ({}); make the result again", path, e.what()));
+    throw BadInput(fmt::format("{} is damaged: it is not whole JSON ({}); make the result again",
+                               path, e.what()));
   }
 }
 
@@ -165,8 +167,8 @@ ResultFiles read_result(const std::string& folder) {
   const fs::path dir(folder);
   std::error_code error;
   if (!fs::is_directory(dir, error))
-    throw BadInput(
-        fmt::format("{} is not a folder; run, reproduce, fit and affinity write one (`out`)", folder));
+    throw BadInput(fmt::format(
+        "{} is not a folder; run, reproduce, fit and affinity write one (`out`)", folder));
   const fs::path path = dir / "summary.json";
   if (!fs::exists(path, error))
     throw BadInput(fmt::format("{} is not a result folder: it has no summary.json", folder));

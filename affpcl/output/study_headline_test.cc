@@ -144,9 +144,10 @@ TEST(Headline, SaysThatTheMethodDivergedAndWhatTheOthersDid) {
   s.methods[1].mse = kNone;
   s.methods[1].vs_independent = kNone;
   s.diverged = {{"fedavg", 0}, {"ours", 10}, {"alone", 0}};
-  EXPECT_EQ(headline(s).text,
-            "ours diverged in 10 of 10 replicates; fedavg has an error of 9 [4.5, 18], alone has an "
-            "error of 1 [0.5, 2]");
+  EXPECT_EQ(
+      headline(s).text,
+      "ours diverged in 10 of 10 replicates; fedavg has an error of 9 [4.5, 18], alone has an "
+      "error of 1 [0.5, 2]");
 }
 
 TEST(Headline, AllDivergedOnlyWhereNothingIsLeft) {

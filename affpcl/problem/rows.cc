@@ -10,7 +10,11 @@
 namespace affpcl {
 
 Rows::Rows(Data data, Order order, Form form, double ridge, Place place)
-    : data_(std::move(data)), order_(order), form_(form), ridge_(ridge), sum_(std::move(place.sum)) {
+    : data_(std::move(data)),
+      order_(order),
+      form_(form),
+      ridge_(ridge),
+      sum_(std::move(place.sum)) {
   set_shape(data_.d, data_.k);
   const auto n = static_cast<std::int64_t>(data_.first.size()) - 1;
   agents_ = place.agents < 0 ? n : place.agents;
@@ -24,9 +28,12 @@ Rows::Rows(Data data, Order order, Form form, double ridge, Place place)
 
 void Rows::count_agents_of_sites(std::int64_t samples, std::int64_t fewest_sites) {
   const auto count = static_cast<std::size_t>(samples);
-  std::vector<Fixed> sums(2 * count);  // agents that have a sample of that number, and sites that have such
+  std::vector<Fixed> sums(
+      2 * count);  // agents that have a sample of that number, and sites that have such
   for (std::size_t t = 0; t < count; ++t) {
-    const auto gone = std::upper_bound(lengths_.begin(), lengths_.end(), static_cast<std::int64_t>(t)) - lengths_.begin();
+    const auto gone =
+        std::upper_bound(lengths_.begin(), lengths_.end(), static_cast<std::int64_t>(t)) -
+        lengths_.begin();
     const std::int64_t here = std::ssize(lengths_) - gone;
     sums[t] = to_fixed(static_cast<double>(here));
     sums[count + t] = to_fixed(here > 0 ? 1 : 0);
@@ -34,11 +41,13 @@ void Rows::count_agents_of_sites(std::int64_t samples, std::int64_t fewest_sites
   sum_(sums);
   for (std::size_t t = 0; t < count; ++t) {
     present_.push_back(static_cast<std::int64_t>(to_double(sums[t])));
-    if (const double sites = to_double(sums[count + t]); sites > 0 && sites < static_cast<double>(fewest_sites))
-      throw BadInput(fmt::format(
-          "problem.order = \"once\": agents of {:.0f} sites alone have more than {} rows, and a sum over them would be "
-          "theirs; run.steps must be at most {}",
-          sites, t, t));
+    if (const double sites = to_double(sums[count + t]);
+        sites > 0 && sites < static_cast<double>(fewest_sites))
+      throw BadInput(
+          fmt::format("problem.order = \"once\": agents of {:.0f} sites alone have more than {} "
+                      "rows, and a sum over them would be "
+                      "theirs; run.steps must be at most {}",
+                      sites, t, t));
   }
 }
 

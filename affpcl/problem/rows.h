@@ -44,13 +44,15 @@ class Rows final : public Transitions,
   };
   // Where the agents of the data stand among those of all sites of a federation.
   struct Place {
-    std::int64_t first = 0, agents = -1;  // the first one's number, of so many; -1: there are no others
+    std::int64_t first = 0,
+                 agents = -1;  // the first one's number, of so many; -1: there are no others
     std::int64_t samples = 0;  // of an agent that the run asks for
     std::int64_t sites = 1;    // whose agents a sum has at least, or none
     std::function<void(std::span<Fixed>)> sum = {};  // over all sites
   };
   // `ridge` is added to every A(s): with fewer rows than features a solution needs it.
-  Rows(Data data, Order order, Form form, double ridge = 0) : Rows(std::move(data), order, form, ridge, {}) {}
+  Rows(Data data, Order order, Form form, double ridge = 0)
+      : Rows(std::move(data), order, form, ridge, {}) {}
   Rows(Data data, Order order, Form form, double ridge, Place place);
   static ProblemKind kind();  // from a file (rows_read.cc)
   // What sites of a federation have to agree on, of a site's file; and its problem once they have.
@@ -59,8 +61,8 @@ class Rows final : public Transitions,
     std::vector<std::string> features, channels;
   };
   static Found find(const Values& values);
-  static std::unique_ptr<Problem> at_site(const Values& values, std::uint32_t replicate, const Found& found,
-                                          const Place& place);
+  static std::unique_ptr<Problem> at_site(const Values& values, std::uint32_t replicate,
+                                          const Found& found, const Place& place);
 
   // From now on the error of an agent's x is its mean squared error on these rows of its own, and
   // its solution is that of the rows it learns from.

@@ -236,8 +236,8 @@ class Source {
     if (channels_.size() != 2)
       throw BadInput("problem.delta_obj weighs two channels; others need problem.weights, a file");
     const auto own = std::ssize(names_);
-    const std::vector<double> all =
-        even_weights(static_cast<std::size_t>(place.agents < 0 ? own : place.agents), config_.delta_obj);
+    const std::vector<double> all = even_weights(
+        static_cast<std::size_t>(place.agents < 0 ? own : place.agents), config_.delta_obj);
     return {all.begin() + 2 * place.first, all.begin() + 2 * (place.first + own)};
   }
 
@@ -250,7 +250,9 @@ class Source {
 
 }  // namespace
 
-Rows::Found Rows::find(const Values& values) { return Source(config_params().read(values)).found(); }
+Rows::Found Rows::find(const Values& values) {
+  return Source(config_params().read(values)).found();
+}
 
 std::unique_ptr<Problem> Rows::at_site(const Values& values, std::uint32_t replicate,
                                        const Found& found, const Place& place) {

@@ -14,8 +14,9 @@ void SomeAgents::sum_sites(std::span<double> numbers) const {
   std::vector<Fixed> sums;
   for (const double x : numbers) {
     if (!(std::abs(x) < kLargestFixed))
-      throw BadInput("a sum over rows is not finite, or beyond 4.5e15, where numbers in fixed point end; "
-                     "use smaller units");
+      throw BadInput(
+          "a sum over rows is not finite, or beyond 4.5e15, where numbers in fixed point end; "
+          "use smaller units");
     sums.push_back(to_fixed(x));
   }
   sum_sites(sums);
@@ -36,7 +37,8 @@ const SomeAgents* some_agents(const Problem& problem) {
 
 void need_all_agents(const Problem& problem, std::string_view who) {
   if (some_agents(problem) != nullptr)
-    throw BadInput(fmt::format("{} the data of all agents at one place, which a federation does not have", who));
+    throw BadInput(fmt::format(
+        "{} the data of all agents at one place, which a federation does not have", who));
 }
 
 }  // namespace affpcl

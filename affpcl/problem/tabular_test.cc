@@ -270,8 +270,7 @@ TEST(Tabular, AFixedOrderOfStatesIsFollowed) {
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(s.in().at(0, i), f.order[at(i * 5 + static_cast<int>(step))]);
   }
-  EXPECT_EQ(most_samples(Tabular(arbitrary(3, 4, 2, 2, false, 6), Tabular::Coe::kAuto)),
-            INT64_MAX);
+  EXPECT_EQ(most_samples(Tabular(arbitrary(3, 4, 2, 2, false, 6), Tabular::Coe::kAuto)), INT64_MAX);
 }
 
 TEST(Tabular, EverySampleHasItsMatrices) {

@@ -11,7 +11,8 @@ namespace {
 using Wide = Uint128;
 
 int width(Wide value) {
-  const auto high = static_cast<std::uint64_t>(value >> 64), low = static_cast<std::uint64_t>(value);
+  const auto high = static_cast<std::uint64_t>(value >> 64),
+             low = static_cast<std::uint64_t>(value);
   return static_cast<int>(high != 0 ? 64 + std::bit_width(high) : std::bit_width(low));
 }
 

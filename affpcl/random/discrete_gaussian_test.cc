@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "affpcl/random/seeded_bits_test.h"
 #include "affpcl/random/secret_bits.h"
+#include "affpcl/random/seeded_bits_test.h"
 
 namespace affpcl {
 namespace {
@@ -83,8 +83,10 @@ TEST(DiscreteGaussian, CoinsOfProbabilityExpAreExact) {
 
 TEST(DiscreteGaussian, SmallWorldsAreExact) {
   const std::int64_t scale = 1;
-  const Outcomes laplace = all_outcomes(20, [&](RandomBits& bits) { return discrete_laplace(scale, bits); });
-  const Outcomes gaussian = all_outcomes(20, [&](RandomBits& bits) { return discrete_gaussian(1, bits); });
+  const Outcomes laplace =
+      all_outcomes(20, [&](RandomBits& bits) { return discrete_laplace(scale, bits); });
+  const Outcomes gaussian =
+      all_outcomes(20, [&](RandomBits& bits) { return discrete_gaussian(1, bits); });
   EXPECT_LT(laplace.open, 0.06);
   EXPECT_LT(gaussian.open, 0.3);
   double all = 0;
@@ -105,7 +107,8 @@ TEST(DiscreteGaussian, SmallWorldsAreExact) {
 // False alarms: .1 % each, over all sigmas .5 % (the limits are chi-square quantiles at .999).
 TEST(DiscreteGaussian, FrequenciesAreThoseOfItsDensity) {
   SeededBits bits(7);
-  const std::pair<std::int64_t, double> limits[] = {{1, 22.46}, {2, 32.91}, {5, 51.18}, {1000, 51.18}};
+  const std::pair<std::int64_t, double> limits[] = {
+      {1, 22.46}, {2, 32.91}, {5, 51.18}, {1000, 51.18}};
   for (const auto& [sigma, limit] : limits) {
     constexpr int kDraws = 40'000;
     const auto s = static_cast<double>(sigma);
@@ -113,7 +116,8 @@ TEST(DiscreteGaussian, FrequenciesAreThoseOfItsDensity) {
     const std::int64_t cell = sigma <= 5 ? 1 : sigma / 5;
     std::vector<double> counts(static_cast<std::size_t>(2 * half + 1)), expected(counts.size());
     const auto place = [&](std::int64_t x) {
-      const auto at = static_cast<std::int64_t>(std::floor((static_cast<double>(x) + static_cast<double>(cell) / 2) / static_cast<double>(cell)));
+      const auto at = static_cast<std::int64_t>(std::floor(
+          (static_cast<double>(x) + static_cast<double>(cell) / 2) / static_cast<double>(cell)));
       return static_cast<std::size_t>(std::clamp<std::int64_t>(at, -half, half) + half);
     };
     double all = 0;
@@ -137,7 +141,8 @@ TEST(DiscreteGaussian, LargestSigmaHasItsVariance) {
   double squares = 0;
   constexpr int kDraws = 20'000;
   for (int k = 0; k < kDraws; ++k) {
-    const double z = static_cast<double>(discrete_gaussian(kMostSigma, bits)) / static_cast<double>(kMostSigma);
+    const double z =
+        static_cast<double>(discrete_gaussian(kMostSigma, bits)) / static_cast<double>(kMostSigma);
     squares += z * z / kDraws;
   }
   EXPECT_NEAR(squares, 1, 3.3 * std::sqrt(2.0 / kDraws));  // false alarms: .1 %

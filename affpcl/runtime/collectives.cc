@@ -71,9 +71,8 @@ std::vector<double> all_gather_lists(Processes& processes, std::span<const doubl
   return all;
 }
 
-void all_to_all(Processes& processes, std::span<const double> mine,
-                std::span<const std::size_t> to, std::span<const std::size_t> from,
-                std::span<double> all) {
+void all_to_all(Processes& processes, std::span<const double> mine, std::span<const std::size_t> to,
+                std::span<const std::size_t> from, std::span<double> all) {
   processes.all_to_all(std::as_bytes(mine), in_bytes(to), in_bytes(from),
                        std::as_writable_bytes(all));
 }
@@ -111,7 +110,8 @@ void add_exactly(std::span<const double> numbers, std::span<Fixed> sums) {
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     if (!(std::abs(numbers[k]) < kLargestFixed))
       throw BadInput(
-          "`sum fixed`: a sum over rows is not finite, or beyond 4.5e15, where numbers in fixed point "
+          "`sum fixed`: a sum over rows is not finite, or beyond 4.5e15, where numbers in fixed "
+          "point "
           "end; use smaller units");
     sums[k] += to_fixed(numbers[k]);
   }

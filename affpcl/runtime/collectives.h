@@ -20,9 +20,8 @@ std::vector<double> all_gather(Processes& processes, std::span<const double> min
 // The same where ranks may have more or fewer.
 std::vector<double> all_gather_lists(Processes& processes, std::span<const double> mine);
 
-void all_to_all(Processes& processes, std::span<const double> mine,
-                std::span<const std::size_t> to, std::span<const std::size_t> from,
-                std::span<double> all);
+void all_to_all(Processes& processes, std::span<const double> mine, std::span<const std::size_t> to,
+                std::span<const std::size_t> from, std::span<double> all);
 
 void broadcast(Processes& processes, std::span<double> numbers);
 std::int64_t broadcast(Processes& processes, std::int64_t number);

@@ -44,8 +44,7 @@ std::vector<double> pictures_of(Processes& processes, int threads, Sums sum, dou
 
 TEST(FixedSum, HasTheSameBitsForAnyRanksAndThreads) {
   for (const double participation : {1.0, 0.4}) {
-    const std::vector<double> want =
-        pictures_of(this_process(), 1, Sums::kFixed, participation);
+    const std::vector<double> want = pictures_of(this_process(), 1, Sums::kFixed, participation);
     for (const auto& [ranks, threads] : {std::pair{1, 3}, {2, 1}, {3, 2}, {8, 1}})
       Ranks::run(ranks, [&, threads = threads](Processes& processes) {
         const std::vector<double> got =
@@ -155,7 +154,8 @@ TEST(FixedSum, AgreesWithFloatOverTheEmbeddedStudies) {
       // Ratios of 64 learnt features solve systems so close to singular that another instruction set
       // alone changes the error by 1 to 3 %.
       const bool chaotic = embedded.name == "dre-features" && spec.methods[m].name.ends_with(" 64");
-      EXPECT_LT(std::abs(got - want), (chaotic ? 0.05 : 1e-9) * std::abs(want)) << spec.methods[m].name << ' ' << want;
+      EXPECT_LT(std::abs(got - want), (chaotic ? 0.05 : 1e-9) * std::abs(want))
+          << spec.methods[m].name << ' ' << want;
     }
   }
   EXPECT_GT(compared, 40);

@@ -26,7 +26,7 @@ class RoundSum {
     Part(double* leaf, Fixed* sum, std::size_t message, std::size_t errors)
         : leaf_(leaf), sum_(sum), message_(message), errors_(errors) {}
     bool fixed() const { return sum_ != nullptr; }
-    double* messages() const { return leaf_; }          // of the leaf; not in fixed point
+    double* messages() const { return leaf_; }  // of the leaf; not in fixed point
     double* errors() const { return leaf_ + message_; }
     void add_message(std::span<const double> one) const;  // of one agent
     void add_error(std::size_t number, double error) const;
@@ -46,7 +46,9 @@ class RoundSum {
   void operator()(Team& team, Leaves run, std::int64_t leaves, bool needed,
                   FunctionRef<void(std::int64_t, int, const Part&)> work);
   const double* message() const { return total_; }
-  const double* errors() const { return total_ + message_; }  // infinite where one of them is too large
+  const double* errors() const {
+    return total_ + message_;
+  }  // infinite where one of them is too large
   // Whether a number was not finite, or too large for fixed point, so that the message means nothing.
   bool lost() const { return lost_; }
 

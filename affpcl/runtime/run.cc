@@ -112,7 +112,8 @@ Run::Run(const Problem& problem, std::vector<RunMethod> methods, RunOptions opti
     const std::size_t errors = 1 + options_.curve_agents.size();
     m.total = RoundSum(fmt::format("rounds of {}", m.plan.name),
                        static_cast<std::size_t>(m.sum.size()), errors, workers, m.plan.sum);
-    m.error_total = RoundSum(fmt::format("errors of {}", m.plan.name), 0, errors, workers, m.plan.sum);
+    m.error_total =
+        RoundSum(fmt::format("errors of {}", m.plan.name), 0, errors, workers, m.plan.sum);
     m.record.sent = m.sum.size();
     m.record.up = m.compressor.up();
     m.record.down = m.compressor.down();
@@ -400,10 +401,11 @@ void Run::round(Group& group, Member& m, int steps, bool goes_on) {
 // unless the method has not moved yet.
 void Run::give_up(Member& m) {
   if (step_ == 0)
-    throw BadInput(fmt::format(
-        "method '{}', `sum fixed`: a message is not finite, or beyond 4.5e15, where numbers in fixed "
-        "point end; use smaller units",
-        m.plan.name));
+    throw BadInput(
+        fmt::format("method '{}', `sum fixed`: a message is not finite, or beyond 4.5e15, where "
+                    "numbers in fixed "
+                    "point end; use smaller units",
+                    m.plan.name));
   m.progress[kDivergedAt] = static_cast<double>(step_);
 }
 

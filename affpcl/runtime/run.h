@@ -168,7 +168,9 @@ class Run {
   double share_present(int period) const;  // of the agents of all rounds so far
   const Present* present(const Group& group, std::int64_t at) const;  // nullptr: all
   LaneSet present(const Group& group, std::int64_t at, std::int64_t block) const;
-  LaneSet own(Lanes lanes) const { return some_ != nullptr ? some_->of(lanes) : all_lanes(lanes.count); }
+  LaneSet own(Lanes lanes) const {
+    return some_ != nullptr ? some_->of(lanes) : all_lanes(lanes.count);
+  }
   void settle_own();
   void set_scale();
   Round context(const Group& group, const Member& member, std::int64_t at, int steps, int worker,

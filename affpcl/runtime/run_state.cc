@@ -135,8 +135,8 @@ void Run::check(const RunState& state) {
     }
     void blocks(const std::string& name, const Store&, const Layout& layout) {
       const RunState::Field& field = take(name);
-      check_size(field, static_cast<std::size_t>(layout.rows() * blocks_of(run.shape_.agents)) *
-                            kLanes);
+      check_size(field,
+                 static_cast<std::size_t>(layout.rows() * blocks_of(run.shape_.agents)) * kLanes);
       check_indices(field, layout, kLanes);
     }
     void centre(const std::string& name, std::span<const double> numbers, const Layout& layout) {

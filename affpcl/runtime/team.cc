@@ -152,8 +152,8 @@ const double* TeamSum::finish(Team& team, std::int64_t leaves) {
   std::size_t most = 0;
   counts_.resize(ranks);
   for (std::size_t r = 0; r < ranks; ++r)
-    most += counts_[r] = sizeof(double) * tree.width() *
-                         largest_nodes(team.own(leaves, static_cast<int>(r))).size();
+    most += counts_[r] =
+        sizeof(double) * tree.width() * largest_nodes(team.own(leaves, static_cast<int>(r))).size();
   all_.resize(most / sizeof(double));
   mine_.resize(counts_[static_cast<std::size_t>(processes.rank())] / sizeof(double));
   tree.write(mine_);

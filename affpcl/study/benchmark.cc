@@ -145,7 +145,8 @@ class Bench {
     const std::vector<std::string_view> known(names.begin(), names.end());
     for (const std::string& name : options_.problems)
       if (std::find(known.begin(), known.end(), name) == known.end())
-        throw BadInput(fmt::format("`problems`: the benchmark has no '{}'{}", name, hint(name, known)));
+        throw BadInput(
+            fmt::format("`problems`: the benchmark has no '{}'{}", name, hint(name, known)));
   }
 
   bool chosen(const Json& problem) const {

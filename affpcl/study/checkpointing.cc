@@ -15,7 +15,9 @@ constexpr std::int64_t kFirstSteps = 64;  // until the first
 Checkpointing::Checkpointing(const Study& study, const StudyOptions& options, Processes& processes)
     : options_(options),
       processes_(processes),
-      steps_(!on() ? INT64_MAX : options.every > 0 ? options.every : kFirstSteps) {
+      steps_(!on()               ? INT64_MAX
+             : options.every > 0 ? options.every
+                                 : kFirstSteps) {
   if (on() && processes.first())
     files_ = std::make_unique<Checkpoints>(options.checkpoint, study, options.resume);
 }

@@ -43,8 +43,7 @@ void Gathered::check(const std::vector<TaskState>& tasks) {
       throw BadInput(fmt::format("it holds task {}, and the study has {}", t.task, plan_.size()));
     if (std::exchange(seen[task], 1) != 0)
       throw BadInput(fmt::format("it holds task {} twice", t.task));
-    if (t.finished)
-      check_replicate(t.replicate, plan_.spec(task), plan_.number(task), shape(task));
+    if (t.finished) check_replicate(t.replicate, plan_.spec(task), plan_.number(task), shape(task));
   }
 }
 

@@ -42,8 +42,8 @@ double Plan::cost(std::size_t task) const {
 std::vector<std::unique_ptr<Team>> Plan::teams() const {
   std::vector<std::unique_ptr<Team>> teams;
   if (threads_divide_agents_ || threads_ == 1) {
-    teams.push_back(thread_team(leaves_ > 1 ? threads_ : 1,
-                                splits_agents_ ? processes_ : this_process()));
+    teams.push_back(
+        thread_team(leaves_ > 1 ? threads_ : 1, splits_agents_ ? processes_ : this_process()));
   } else {
     for (int t = 0; t < threads_; ++t) teams.push_back(serial_team());
   }

@@ -13,7 +13,8 @@ namespace affpcl {
 
 // What all sites have in common of a method.
 struct CommonResult {
-  std::vector<double> x, theta;  // x^c and theta^c, mean over the replicates used; empty: it has none
+  std::vector<double> x,
+      theta;  // x^c and theta^c, mean over the replicates used; empty: it has none
 };
 
 struct SiteStudy {

@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Sites whose agents begin and end inside blocks of 64, and inside leaves of 256.
-const std::vector<std::pair<std::string, int>> kSites = {{"north", 3}, {"south", 200}, {"east", 130}, {"west", 5}};
+const std::vector<std::pair<std::string, int>> kSites = {
+    {"north", 3}, {"south", 200}, {"east", 130}, {"west", 5}};
 
 // Rows of all agents in one file, and the same rows by site, with two outcomes and three folds.
 class Files {
@@ -37,14 +38,17 @@ class Files {
       std::ofstream own(path(site)), own_weights(path(site + "-weights"));
       own << head, own_weights << "agent,cost,days\n";
       for (int i = 0; i < agents; ++i, ++agent) {
-        const std::string weight = fmt::format("a{},{},{}\n", agent, 0.1 * static_cast<double>(agent % 7), 0.3);
+        const std::string weight =
+            fmt::format("a{},{},{}\n", agent, 0.1 * static_cast<double>(agent % 7), 0.3);
         weights << weight, own_weights << weight;
         for (std::uint32_t r = 0; r < 6 + agent % 4; ++r) {
           const auto draw = [&](std::uint32_t j) {
             return normal({.seed = 8, .replicate = 0, .step = r}, agent, Purpose::kSample, j);
           };
-          const double u = normal({.seed = 9}, agent, Purpose::kObjective, 0), x = draw(0), z = draw(1);
-          const std::string row = fmt::format("a{},{},{},{},{},{}\n", agent, r % 3, x, z, (1 + u) * x + draw(2), z - u * x + draw(3));
+          const double u = normal({.seed = 9}, agent, Purpose::kObjective, 0), x = draw(0),
+                       z = draw(1);
+          const std::string row = fmt::format("a{},{},{},{},{},{}\n", agent, r % 3, x, z,
+                                              (1 + u) * x + draw(2), z - u * x + draw(3));
           all << row, own << row;
         }
       }
@@ -57,16 +61,22 @@ class Files {
   fs::path folder_;
 };
 
-constexpr const char* kChannels = "channels = \"cost,days\"\ndelta_obj = 0.4\nfold = \"fold\"\nridge = 0.05\n";
+constexpr const char* kChannels =
+    "channels = \"cost,days\"\ndelta_obj = 0.4\nfold = \"fold\"\nridge = 0.05\n";
 
-Study study_of(const Files& files, const std::string& name, const std::string& problem, const std::string& run,
-               const std::string& methods) {
+Study study_of(const Files& files, const std::string& name, const std::string& problem,
+               const std::string& run, const std::string& methods) {
   const bool weighs = problem.find("WEIGHTS") != std::string::npos;
   std::string text = problem;
-  if (weighs) text.replace(text.find("WEIGHTS"), 7, files.path(name == "all" ? "weights" : name + "-weights"));
-  return read_study(fmt::format("[problem]\nkind = \"rows\"\nfile = \"{}\"\n{}[run]\n{}step_size = 0.05\ncurve_agents = []\n{}{}",
-                                files.path(name), text, run.find("steps = ") == std::string::npos ? "steps = 9\n" : "", run, methods),
-                    "study");
+  if (weighs)
+    text.replace(text.find("WEIGHTS"), 7,
+                 files.path(name == "all" ? "weights" : name + "-weights"));
+  return read_study(
+      fmt::format("[problem]\nkind = \"rows\"\nfile = \"{}\"\n{}[run]\n{}step_size = "
+                  "0.05\ncurve_agents = []\n{}{}",
+                  files.path(name), text,
+                  run.find("steps = ") == std::string::npos ? "steps = 9\n" : "", run, methods),
+      "study");
 }
 
 StudyOptions on(int threads) {
@@ -82,8 +92,8 @@ struct Outcome {
   std::int64_t rounds = 0;
 };
 
-Outcome over_sites(const Files& files, const std::string& problem, const std::string& run, const std::string& methods,
-                   bool secure) {
+Outcome over_sites(const Files& files, const std::string& problem, const std::string& run,
+                   const std::string& methods, bool secure) {
   Outcome out;
   out.sites.resize(kSites.size()), out.centres.resize(kSites.size());
   std::vector<std::string> names;
@@ -93,10 +103,12 @@ Outcome over_sites(const Files& files, const std::string& problem, const std::st
   std::vector<std::pair<std::string, TestSite*>> sites;
   for (std::size_t s = 0; s < names.size(); ++s) {
     threads.push_back(std::make_unique<TestSite>(
-        SiteOptions{.name = names[s], .job = "job", .unmasked = !secure}, [&, s](SiteProcesses& processes) {
+        SiteOptions{.name = names[s], .job = "job", .unmasked = !secure},
+        [&, s](SiteProcesses& processes) {
           StudyOptions options = on(1);
           options.processes = &processes;
-          const SiteStudy done = run_study_at_site(study_of(files, names[s], problem, run, methods), options);
+          const SiteStudy done =
+              run_study_at_site(study_of(files, names[s], problem, run, methods), options);
           out.sites[s] = done.result;
           return out.centres[s] = centre_json(done);
         }));
@@ -134,8 +146,10 @@ void expect_same(const StudyResult& pooled, const Outcome& over) {
     for (const StudyResult& site : over.sites) {
       const MethodResult& own = site.settings[0].methods[m];
       solution.insert(solution.end(), own.solution.begin(), own.solution.end());
-      for (const AgentResult& a : own.agents) agents.push_back(a.mse), agents.push_back(a.vs_independent);
-      EXPECT_EQ(numbers({own.mse, own.vs_independent}), numbers({want.methods[m].mse, want.methods[m].vs_independent}));
+      for (const AgentResult& a : own.agents)
+        agents.push_back(a.mse), agents.push_back(a.vs_independent);
+      EXPECT_EQ(numbers({own.mse, own.vs_independent}),
+                numbers({want.methods[m].mse, want.methods[m].vs_independent}));
       EXPECT_EQ(site.settings[0].diverged, want.diverged);
       ASSERT_EQ(own.curves.size(), want.methods[m].curves.size());
       for (std::size_t c = 0; c < own.curves.size(); ++c)
@@ -143,13 +157,16 @@ void expect_same(const StudyResult& pooled, const Outcome& over) {
     }
     EXPECT_EQ(solution, want.methods[m].solution);
     std::vector<Estimate> all;
-    for (const AgentResult& a : want.methods[m].agents) all.push_back(a.mse), all.push_back(a.vs_independent);
+    for (const AgentResult& a : want.methods[m].agents)
+      all.push_back(a.mse), all.push_back(a.vs_independent);
     EXPECT_EQ(numbers(agents), numbers(all));
   }
 }
 
 std::string method(std::string_view kind, int period, const std::string& more = "") {
-  return fmt::format("[[method]]\nkind = \"{}\"\nname = \"{}-{}\"\nperiod = {}\nsum = \"fixed\"\n{}", kind, kind, period, period, more);
+  return fmt::format(
+      "[[method]]\nkind = \"{}\"\nname = \"{}-{}\"\nperiod = {}\nsum = \"fixed\"\n{}", kind, kind,
+      period, period, more);
 }
 
 TEST(SiteStudy, EveryMethodIsThatOfAllRowsToTheBitOrRefusedInASentence) {
@@ -159,12 +176,16 @@ TEST(SiteStudy, EveryMethodIsThatOfAllRowsToTheBitOrRefusedInASentence) {
   for (const MethodKind& kind : method_kinds()) {
     const bool affpcl = kind.name == "affpcl";
     if (kind.name == "all_for_all" || kind.name == "all_for_one") {
-      const Outcome over = over_sites(files, kChannels, "replicates = 1\n", method(kind.name, 1), false);
-      EXPECT_EQ(over.error, "all_for_one and all_for_all need the data of all agents at one place, which a federation does not have");
+      const Outcome over =
+          over_sites(files, kChannels, "replicates = 1\n", method(kind.name, 1), false);
+      EXPECT_EQ(over.error,
+                "all_for_one and all_for_all need the data of all agents at one place, which a "
+                "federation does not have");
       refused.insert(kind.name);
       continue;
     }
-    for (const int period : {1, 4}) methods += method(kind.name, period, affpcl ? "ratio = \"linear\"\n" : "");
+    for (const int period : {1, 4})
+      methods += method(kind.name, period, affpcl ? "ratio = \"linear\"\n" : "");
   }
   EXPECT_EQ(refused.size(), 2U);
   const Study study = study_of(files, "all", kChannels, "replicates = 2\n", methods);
@@ -176,13 +197,16 @@ TEST(SiteStudy, EveryMethodIsThatOfAllRowsToTheBitOrRefusedInASentence) {
 // the problem bounds; agents that are absent; compressed messages.
 TEST(SiteStudy, MaskedSumsAreThoseOfAllRows) {
   const Files files;
-  const std::string methods = method("affpcl", 3, "ratio = \"linear\"\n") +
-                              method("residual", 1, "compress = {kind = \"top-k\", share = 0.5}\n") + method("ditto", 3) +
-                              method("fedavg", 4, "batch = 2\n") + method("independent", 1);
-  const std::string weighed = "channels = \"cost,days\"\nweights = \"WEIGHTS\"\nfold = \"fold\"\nridge = 0.05\n",
-                    observed = "channels = \"days\"\ntarget = \"cost\"\nfeatures = \"x,z\"\n";
+  const std::string methods =
+      method("affpcl", 3, "ratio = \"linear\"\n") +
+      method("residual", 1, "compress = {kind = \"top-k\", share = 0.5}\n") + method("ditto", 3) +
+      method("fedavg", 4, "batch = 2\n") + method("independent", 1);
+  const std::string
+      weighed = "channels = \"cost,days\"\nweights = \"WEIGHTS\"\nfold = \"fold\"\nridge = 0.05\n",
+      observed = "channels = \"days\"\ntarget = \"cost\"\nfeatures = \"x,z\"\n";
   for (const std::string& problem : {std::string(kChannels), weighed, observed})
-    for (const char* run : {"replicates = 3\n", "replicates = 1\nparticipation = 0.7\nstep_size_ratio = 0.02\n"}) {
+    for (const char* run :
+         {"replicates = 3\n", "replicates = 1\nparticipation = 0.7\nstep_size_ratio = 0.02\n"}) {
       SCOPED_TRACE(problem + run);
       const StudyResult pooled = run_study(study_of(files, "all", problem, run, methods), on(2));
       expect_same(pooled, over_sites(files, problem, run, methods, true));
@@ -192,9 +216,11 @@ TEST(SiteStudy, MaskedSumsAreThoseOfAllRows) {
 // Each row once, after which an agent is absent.
 TEST(SiteStudy, AgentsWhoseRowsEndAreAbsentEverywhere) {
   const Files files;
-  const std::string methods = method("affpcl", 1, "ratio = \"linear\"\n") + method("scaffold", 1) + method("ditto", 1) + method("independent", 1),
+  const std::string methods = method("affpcl", 1, "ratio = \"linear\"\n") + method("scaffold", 1) +
+                              method("ditto", 1) + method("independent", 1),
                     once = "channels = \"cost,days\"\ndelta_obj = 0.4\norder = \"once\"\n";
-  const StudyResult pooled = run_study(study_of(files, "all", once, "replicates = 1\n", methods), on(1));
+  const StudyResult pooled =
+      run_study(study_of(files, "all", once, "replicates = 1\n", methods), on(1));
   expect_same(pooled, over_sites(files, once, "replicates = 1\n", methods, false));
   EXPECT_EQ(over_sites(files, once, "replicates = 1\nsteps = 20\n", methods, false).error,
             "20 samples per agent are asked for, but the problem has 9");
@@ -203,35 +229,49 @@ TEST(SiteStudy, AgentsWhoseRowsEndAreAbsentEverywhere) {
 // A central step that is too long is bounded by the same number at all sites as in one place.
 TEST(SiteStudy, CentralStepsAreBoundedAlike) {
   const Files files;
-  const std::string methods = method("affpcl", 1, "ratio = \"linear\"\nstep_size = 2\nbatch = 8\n") + method("independent", 1);
-  const StudyResult pooled = run_study(study_of(files, "all", kChannels, "replicates = 1\ndiverged_above = 1e300\nstep_size_ratio = 0.02\n", methods), on(1));
+  const std::string methods =
+      method("affpcl", 1, "ratio = \"linear\"\nstep_size = 2\nbatch = 8\n") +
+      method("independent", 1);
+  const StudyResult pooled = run_study(
+      study_of(files, "all", kChannels,
+               "replicates = 1\ndiverged_above = 1e300\nstep_size_ratio = 0.02\n", methods),
+      on(1));
   EXPECT_EQ(pooled.settings[0].diverged[0].second, 0);
-  expect_same(pooled, over_sites(files, kChannels, "replicates = 1\ndiverged_above = 1e300\nstep_size_ratio = 0.02\n", methods, false));
+  expect_same(pooled, over_sites(files, kChannels,
+                                 "replicates = 1\ndiverged_above = 1e300\nstep_size_ratio = 0.02\n",
+                                 methods, false));
 }
 
 TEST(SiteStudy, ReplicatesShareMessages) {
   const Files files;
-  const std::string methods = method("affpcl", 1, "ratio = \"linear\"\n") + method("independent", 1);
+  const std::string methods =
+      method("affpcl", 1, "ratio = \"linear\"\n") + method("independent", 1);
   const std::int64_t one = over_sites(files, kChannels, "replicates = 1\n", methods, false).rounds,
-                     many = over_sites(files, kChannels, "replicates = 12\n", methods, false).rounds;
+                     many =
+                         over_sites(files, kChannels, "replicates = 12\n", methods, false).rounds;
   EXPECT_EQ(many, one);
 }
 
 TEST(SiteStudy, RefusesInASentence) {
   const Files files;
   const std::string one = method("independent", 1);
-  const auto error = [&](const std::string& problem, const std::string& run, const std::string& methods) {
+  const auto error = [&](const std::string& problem, const std::string& run,
+                         const std::string& methods) {
     return over_sites(files, problem, run, methods, false).error;
   };
   EXPECT_EQ(error(kChannels, "replicates = 1\nparticipation = 0.009\n", one),
-            "run.participation = 0.009: agents of 2 sites alone take part in round 1 of replicate 0, and a sum over them would "
+            "run.participation = 0.009: agents of 2 sites alone take part in round 1 of replicate "
+            "0, and a sum over them would "
             "be theirs; a larger share, or another seed, takes in more");
-  EXPECT_EQ(error(std::string(kChannels) + "agents = 2\n", "replicates = 1\n", one),
-            "problem.agents is not available in a federation: every site has all agents of its file");
+  EXPECT_EQ(
+      error(std::string(kChannels) + "agents = 2\n", "replicates = 1\n", one),
+      "problem.agents is not available in a federation: every site has all agents of its file");
   EXPECT_EQ(error(kChannels, "replicates = 1\nschedule = \"who.csv\"\n", one),
             "run.schedule is not available in a federation; run.participation is");
-  EXPECT_EQ(error(kChannels, "replicates = 1\n", method("independent", 1, "step_size = {schedule = \"log-constant\"}\n")),
-            "method 'independent-1': a relative step_size schedule needs the data of all agents at one place, which a "
+  EXPECT_EQ(error(kChannels, "replicates = 1\n",
+                  method("independent", 1, "step_size = {schedule = \"log-constant\"}\n")),
+            "method 'independent-1': a relative step_size schedule needs the data of all agents at "
+            "one place, which a "
             "federation does not have");
 }
 

@@ -171,7 +171,8 @@ TEST(SpecReader, TheKeptTextHasItsListsOnOneLine) {
 )",
                                       "a.toml", {})
                                .toml;
-  EXPECT_NE(text.find("\n[sweep]\n\"problem.delta_env\" = [0.0, 0.05, 1.0, -0.0]\n"), std::string::npos)
+  EXPECT_NE(text.find("\n[sweep]\n\"problem.delta_env\" = [0.0, 0.05, 1.0, -0.0]\n"),
+            std::string::npos)
       << text;
   EXPECT_NE(text.find("[0.5, {per = \"agent\", schedule = \"log-constant\"}]"), std::string::npos)
       << text;
@@ -180,7 +181,9 @@ TEST(SpecReader, TheKeptTextHasItsListsOnOneLine) {
 
 TEST(SpecReader, TheKeptTextHoldsAnyText) {
   const auto title = [](const Study& s) { return s.title; };
-  const Study first = read_study("title = \"\"\"a\nb\\t'\\\"\\\\ \\u0001 é\"\"\"\n" + kFull.substr(kFull.find("[problem]")), "a", {});
+  const Study first = read_study(
+      "title = \"\"\"a\nb\\t'\\\"\\\\ \\u0001 é\"\"\"\n" + kFull.substr(kFull.find("[problem]")),
+      "a", {});
   EXPECT_EQ(title(first), "a\nb\t'\"\\ \x01 é");
   const Study again = read_study(first.toml, "b", {});
   EXPECT_EQ(title(again), title(first));

@@ -46,7 +46,8 @@ double least_t0(double factor, double lambda, double bound) {
 // maps; apply(lanes, z, Mz) gives theirs, up to a constant. 0: it was not computed, for `bound` on
 // |M| already makes `step` safe, or it is too much work.
 template <class Apply>
-double mean_limit(const Problem& problem, Sums sums, int rows, double bound, double step, Apply apply) {
+double mean_limit(const Problem& problem, Sums sums, int rows, double bound, double step,
+                  Apply apply) {
   constexpr std::int64_t kMostWork = 1'000'000;
   const std::int64_t n = problem.shape().agents;
   if (rows == 0 || (bound > 0 && step * bound < 2) || n * rows * rows > kMostWork) return 0;

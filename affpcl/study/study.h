@@ -102,7 +102,8 @@ struct StudyOptions {
   std::int64_t every = 0;       // steps of a worker between two; 0: so many as take about a minute
   bool resume = false;          // go on from the newest, where there is one
   std::function<void(const std::string&)> note = {};  // gets a sentence for people about it
-  std::function<void()> stopped = {};  // called where `stop` ended the work, before results are kept
+  std::function<void()> stopped =
+      {};  // called where `stop` ended the work, before results are kept
 };
 
 StudyResult run_study(const Study& study, const StudyOptions& options = {});

@@ -40,7 +40,8 @@ class Scanner {
   }
   void refuse(std::string_view why) {
     if (fault_.line == 0)
-      fault_ = {line_, fmt::format("'{}': {}", text_.substr(at_, utf8_letter(text_.substr(at_))), why)};
+      fault_ = {line_,
+                fmt::format("'{}': {}", text_.substr(at_, utf8_letter(text_.substr(at_))), why)};
   }
   void require_ascii(std::string_view why) {
     const auto c = static_cast<unsigned char>(at_ < text_.size() ? text_[at_] : ' ');
@@ -71,8 +72,8 @@ class Scanner {
       if (!lines && text_[at_] == '\n') return;  // not closed: the parser says so
       if (text_[at_] == '\\' && quote == '"') {
         advance();
-        if (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == ' ' ||
-                                   text_[at_] == '\t'))
+        if (at_ < text_.size() &&
+            (text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == ' ' || text_[at_] == '\t'))
           skip_continuation();
         else
           require_ascii("a backslash is followed by an ASCII letter"), advance();
@@ -84,15 +85,16 @@ class Scanner {
   }
   // A backslash at the end of a line joins it to the next text.
   void skip_continuation() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
       advance();
     require_ascii("a continued string goes on with an ASCII letter");
   }
 
   std::string_view text_;
   std::size_t at_ = 0, line_ = 1;
-  int depth_ = 0;             // of brackets and braces
-  bool begins_line_ = true;   // but for blanks
+  int depth_ = 0;            // of brackets and braces
+  bool begins_line_ = true;  // but for blanks
   TomlFault fault_;
 };
 

@@ -16,7 +16,7 @@ TEST(TomlText, LettersBelongInStringsAndComments) {
   EXPECT_EQ(line("a = \"\"\"é\n\"\" é\"\"\"\nb = '''\n'é'\n'''\n"), 0u);
   EXPECT_EQ(line("a = 1\né = 2\n"), 2u);
   EXPECT_EQ(line("a = 'b' é\n"), 1u);
-  EXPECT_EQ(line("a = '\\' é\n"), 1u);       // no escapes between single quotes
+  EXPECT_EQ(line("a = '\\' é\n"), 1u);  // no escapes between single quotes
   EXPECT_EQ(line("a = '''\n\n''' é\n"), 3u);
   EXPECT_EQ(line("a = \"\\é\"\n"), 1u);
   EXPECT_EQ(line("a = \"\"\"b\\\n  é\"\"\"\n"), 2u);
@@ -31,7 +31,8 @@ TEST(TomlText, ATableHasAName) {
   EXPECT_EQ(line("a = [1]\n  [[ *b]]\n"), 2u);
   EXPECT_EQ(line("a = ']' # ]\n[\n"), 2u);
   EXPECT_EQ(line("[[a]]\nb = [[]]\n[*c]\n"), 3u);
-  EXPECT_EQ(toml_fault("[=]").what, "'=': the name of a table begins with a letter, a digit, _ or -");
+  EXPECT_EQ(toml_fault("[=]").what,
+            "'=': the name of a table begins with a letter, a digit, _ or -");
 }
 
 TEST(TomlText, AStringBeginsAKeyOrAValue) {

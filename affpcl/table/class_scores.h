@@ -20,8 +20,8 @@ double brier_score(std::span<const double> p, std::size_t truth);
 // the same bits in any order.
 class ClassCounts {
  public:
-  static constexpr std::size_t kBins = 4000;       // of the logit, equally wide
-  static constexpr double kFarthest = 20;          // the logit where they end
+  static constexpr std::size_t kBins = 4000;           // of the logit, equally wide
+  static constexpr double kFarthest = 20;              // the logit where they end
   static constexpr std::size_t kCalibrationBins = 10;  // of a probability, equally wide
   static constexpr std::size_t kMostConfused = 40;     // classes with a confusion matrix
 
@@ -39,7 +39,7 @@ class ClassCounts {
   double auc_error() const;
   // Of the second of two classes, of more of the most probable one.
   std::vector<CalibrationBin> calibration() const;  // those with rows
-  double calibration_error() const;  // mean |predicted - observed| over rows, bin by bin
+  double calibration_error() const;       // mean |predicted - observed| over rows, bin by bin
   std::vector<double> confusion() const;  // [truth][most probable]; empty for many classes
 
  private:

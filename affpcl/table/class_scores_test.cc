@@ -66,8 +66,8 @@ TEST(ClassScores, ARowsBrierScore) {
 
 TEST(ClassScores, AUCByHand) {
   // Of six pairs the second class is above in four and tied in one.
-  const ClassCounts c = counted(
-      {{{.9, .1}, 0}, {{.6, .4}, 0}, {{.3, .7}, 0}, {{.6, .4}, 1}, {{.2, .8}, 1}}, 2);
+  const ClassCounts c =
+      counted({{{.9, .1}, 0}, {{.6, .4}, 0}, {{.3, .7}, 0}, {{.6, .4}, 1}, {{.2, .8}, 1}}, 2);
   EXPECT_DOUBLE_EQ(c.auc(), (1 + 0.5 + 0 + 3) / 6.0);
   EXPECT_DOUBLE_EQ(c.auc_error(), 0.5 / 6);  // the tie might be none, as far as the bins know
   EXPECT_TRUE(std::isnan(counted({{{.9, .1}, 0}}, 2).auc()));
@@ -90,8 +90,13 @@ TEST(ClassScores, AUCIsWithinItsBoundOfTheRankStatistic) {
 
 TEST(ClassScores, CalibrationByHand) {
   // Bins [.1, .2), [.3, .4) and [.9, 1]: 1 and 3 rows, and 2 that are certain.
-  const ClassCounts c = counted({{{.85, .15}, 1}, {{.7, .3}, 0}, {{.65, .35}, 0}, {{.65, .35}, 1},
-                                 {{0, 1}, 1}, {{.1, .9}, 1}}, 2);
+  const ClassCounts c = counted({{{.85, .15}, 1},
+                                 {{.7, .3}, 0},
+                                 {{.65, .35}, 0},
+                                 {{.65, .35}, 1},
+                                 {{0, 1}, 1},
+                                 {{.1, .9}, 1}},
+                                2);
   const std::vector<CalibrationBin> bins = c.calibration();
   ASSERT_EQ(bins.size(), 3u);
   EXPECT_NEAR(bins[1].share, 0.5, 1e-12);
@@ -123,8 +128,10 @@ TEST(ClassScores, SumsHaveTheSameBitsInAnyOrder) {
 
 // A row counts where its class meets its most probable one.
 TEST(ClassCounts, ConfusionHoldsEveryRowOnce) {
-  const std::vector<Row> rows = {{{0.7, 0.2, 0.1}, 0}, {{0.1, 0.6, 0.3}, 0, 2.0},
-                                 {{0.2, 0.1, 0.7}, 2}, {{0.4, 0.35, 0.25}, 1}};
+  const std::vector<Row> rows = {{{0.7, 0.2, 0.1}, 0},
+                                 {{0.1, 0.6, 0.3}, 0, 2.0},
+                                 {{0.2, 0.1, 0.7}, 2},
+                                 {{0.4, 0.35, 0.25}, 1}};
   EXPECT_EQ(counted(rows, 3).confusion(), (std::vector<double>{1, 2, 0, 1, 0, 0, 0, 0, 1}));
   EXPECT_TRUE(ClassCounts(ClassCounts::kMostConfused + 1, 1).confusion().empty());
 }

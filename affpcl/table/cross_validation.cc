@@ -161,8 +161,8 @@ class CrossValidation {
 
   // The weights that a fold is scored with, from the losses on others. In time these are all that is
   // known by then, and so is the candidate.
-  std::vector<ByKind<double>> fold_weights(std::size_t fold,
-                                           const std::vector<StackLosses>& others, Team& team) {
+  std::vector<ByKind<double>> fold_weights(std::size_t fold, const std::vector<StackLosses>& others,
+                                           Team& team) {
     if (!forward()) return stacked(others, team);
     bool first = true;
     for (std::size_t f = 0; f < fold; ++f) first &= scorers_[f] == nullptr;
@@ -189,9 +189,8 @@ class CrossValidation {
   void add_scores(std::size_t i, Frame::Run rows, const RowScorer& scorer,
                   const ByKind<double>& weights, std::array<RowTally, kCandidates>& tally,
                   int worker) {
-    const std::array<ByKind<double>, kCandidates> models = {weights, vertex(Kind::kPersonalised),
-                                                            vertex(Kind::kIndependent),
-                                                            vertex(Kind::kPooled)};
+    const std::array<ByKind<double>, kCandidates> models = {
+        weights, vertex(Kind::kPersonalised), vertex(Kind::kIndependent), vertex(Kind::kPooled)};
     std::array<RowLoss, kCandidates> losses;
     for (std::size_t r = rows.from; r < rows.to; ++r) {
       scorer.losses(i, r, predicted(scorer, r), models, losses.data());
@@ -204,7 +203,7 @@ class CrossValidation {
       if (worker == kNoWorker) continue;
       for (std::size_t c = 0; c < kCandidates && counts_.counts(); ++c)
         counts_.add(worker, c, scorer.predicted(i, r, predicted(scorer, r), models[c]),
-                            frame_.wanted(i, r));
+                    frame_.wanted(i, r));
       if (!classes_.counts()) continue;
       std::array<double, kCandidates> brier;
       for (std::size_t c = 0; c < kCandidates; ++c) {
@@ -221,8 +220,8 @@ class CrossValidation {
   Team& team_;
   Leaves own_;
   std::vector<std::unique_ptr<RowScorer>> scorers_;  // by fold; null: it was not predicted
-  std::vector<double> predictions_;  // [row][Kind][width]
-  std::vector<StackLosses> all_;     // over all repeats
+  std::vector<double> predictions_;                  // [row][Kind][width]
+  std::vector<StackLosses> all_;                     // over all repeats
   std::vector<std::array<RowTally, kCandidates>> tallies_;
   ClassTally classes_;
   PredictionTally counts_;

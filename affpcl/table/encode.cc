@@ -153,7 +153,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   refuse_levels(o);
   const auto check = [&](const std::string& name) {
     if (!has(header, name))
-      throw BadInput(lacks_column(files[0], name, header) + later_header(files[0], name, o.reading));
+      throw BadInput(lacks_column(files[0], name, header) +
+                     later_header(files[0], name, o.reading));
   };
   if (!o.agent.empty()) check(o.agent);
   const bool whole = !o.site.empty() && o.agent.empty() && !has(header, "agent");
@@ -174,11 +175,13 @@ Encoding begin_encoding(const std::vector<std::string>& files,
   for (const std::string& name : beside_features(o)) {
     check(name);
     if (has(predicted, name) || name == encoding.agent_column)
-      throw BadInput(fmt::format("column '{}' is {} and cannot be a weight, offset, number of "
-                                 "trials, second factor or fold too",
-                                 name, has(predicted, name) ? "the target" : "the agent"));
+      throw BadInput(
+          fmt::format("column '{}' is {} and cannot be a weight, offset, number of "
+                      "trials, second factor or fold too",
+                      name, has(predicted, name) ? "the target" : "the agent"));
   }
-  for (const auto& [key, list] : {std::pair{"common", &o.common}, std::pair{"categorical", &o.categorical}})
+  for (const auto& [key, list] :
+       {std::pair{"common", &o.common}, std::pair{"categorical", &o.categorical}})
     for (const std::string& name : *list) {
       check(name);
       if (has(beside_features(o), name) ||
@@ -219,8 +222,8 @@ TableOptions columns_needed(const std::vector<std::string>& header, const FrameO
     if (!has(outcomes(o), name) && name != encoding.agent_column) needed.text.push_back(name);
   if (o.features.empty() && o.exclude.empty()) return needed;
   for (const std::string& name : header) {
-    const bool always = has(outcomes(o), name) || name == encoding.agent_column ||
-                        name == o.time || has(beside_features(o), name);
+    const bool always = has(outcomes(o), name) || name == encoding.agent_column || name == o.time ||
+                        has(beside_features(o), name);
     const bool feature = (o.features.empty() || has(o.features, name)) && !has(o.exclude, name);
     if (always || feature) needed.columns.push_back(name);
   }
@@ -238,9 +241,10 @@ MissingRule MissingRule::parse(std::string_view text) {
   MissingRule rule;
   for (const std::string& part : names_in(text, "missing")) {
     const std::size_t equals = part.rfind('=');
-    const auto value = value_of<Missing>(
-        equals == std::string::npos ? std::string_view(part) : std::string_view(part).substr(equals + 1),
-        "missing");
+    const auto value =
+        value_of<Missing>(equals == std::string::npos ? std::string_view(part)
+                                                      : std::string_view(part).substr(equals + 1),
+                          "missing");
     if (equals == std::string::npos) {
       rule.rest = value;
     } else {
@@ -259,7 +263,8 @@ const Params<TableChoices>& TableChoices::params() {
   static const Params<TableChoices> kParams =
       Params<TableChoices>{
           {"missing", &TableChoices::missing,
-           "missing values: error, mean (filled with the column's mean), drop (the row is left out) "
+           "missing values: error, mean (filled with the column's mean), drop (the row is left "
+           "out) "
            "or indicator (mean, and a column that says so); age=drop is for one column"},
           {"categorical", &TableChoices::categorical,
            "columns that are categories, whatever they hold"},
@@ -308,11 +313,8 @@ std::vector<double> encode_features(const std::vector<Column*>& features,
   std::vector<std::size_t> widths;  // columns of X that each becomes
   std::vector<std::string> constant;
   for (Column* c : features) {
-    sources.push_back({.name = c->name,
-                       .levels = {},
-                       .mean = {},
-                       .sd = {},
-                       .missing = missing.at(c->name)});
+    sources.push_back(
+        {.name = c->name, .levels = {}, .mean = {}, .sd = {}, .missing = missing.at(c->name)});
     widths.push_back(encode_column(*c, order, team.processes(), sources.back(), X));
     std::vector<double>().swap(c->numbers);
     std::vector<std::int32_t>().swap(c->codes);

@@ -135,9 +135,10 @@ struct FrameOptions {
   std::string within = {}, crossed = {};  // the column of a second factor
   std::uint64_t seed = 1;
   ReadOptions reading = {};
-  std::vector<std::string> categorical = {}, numeric = {};  // columns that are so, whatever they hold
-  std::size_t levels = 20;      // most of a text column that is a feature
-  std::size_t level_rows = 1;   // fewer rows make a level "other"; a site names no such level
+  std::vector<std::string> categorical = {},
+                           numeric = {};  // columns that are so, whatever they hold
+  std::size_t levels = 20;                // most of a text column that is a feature
+  std::size_t level_rows = 1;  // fewer rows make a level "other"; a site names no such level
   // Of a site in a federation: its name, and the agent of all its rows where no column names agents.
   std::string site = {};
   // Columns that are no features: rows come in the order of `time`, and lie in the folds that
@@ -183,7 +184,8 @@ Encoding begin_encoding(const std::vector<std::string>& files,
                         const std::vector<std::string>& header, const FrameOptions& options);
 
 // The class of a text; numbers that are classes are the same however they are written.
-std::optional<std::size_t> class_named(const Encoding& encoding, const std::string& text, char decimal);
+std::optional<std::size_t> class_named(const Encoding& encoding, const std::string& text,
+                                       char decimal);
 
 // What has to be read.
 TableOptions columns_needed(const std::vector<std::string>& header, const FrameOptions& options,
@@ -217,8 +219,7 @@ Target encode_target(const Tables& tables, const FrameOptions& options, Processe
 void encode_classes(const Tables& tables, const FrameOptions& options, Processes& processes,
                     Encoding& encoding, Target& target, Marked marked);
 std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& options,
-                                     Processes& processes, const Encoding& encoding,
-                                     Marked marked);
+                                     Processes& processes, const Encoding& encoding, Marked marked);
 void strike_blanks(const Tables& tables, const std::vector<Column*>& features,
                    const MissingRule& missing, Processes& processes, Marked marked);
 // What the columns became, in a sentence.

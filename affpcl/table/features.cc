@@ -38,8 +38,9 @@ bool note_text(const Tables& tables, const Column& c, std::string_view why, Proc
   std::size_t found = 0;
   for (std::size_t r = 0; r < tables.rows && found == 0; ++r)
     if (c.codes[r] >= 0 && !parse_number(text(c, r), c.decimal)) {
-      problems.add(tables.complaint(
-          r, c.name, text(c, r), fmt::format("{}, which {}", no_number(text(c, r), c.decimal), why)));
+      problems.add(
+          tables.complaint(r, c.name, text(c, r),
+                           fmt::format("{}, which {}", no_number(text(c, r), c.decimal), why)));
       ++found;
     }
   if (sum(processes, found) == 0)
@@ -62,8 +63,8 @@ bool is_code(const std::string& level) {
 
 }  // namespace
 
-bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
-               Processes& processes, Problems& problems) {
+bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels, Processes& processes,
+               Problems& problems) {
   if (!is_text(c)) return false;
   std::vector<char> number(c.levels.size());
   bool codes = c.levels.size() <= most_levels;
@@ -80,20 +81,19 @@ bool note_slip(const Tables& tables, const Column& c, std::size_t most_levels,
       first = r;
     }
   }
-  const std::size_t all_numbers = sum(processes, numbers),
-                    all_texts = sum(processes, texts);
+  const std::size_t all_numbers = sum(processes, numbers), all_texts = sum(processes, texts);
   if (all_numbers <= all_texts || codes) return false;
   if (texts > 0)
     problems.add(tables.complaint(
         first, c.name, text(c, first),
-        fmt::format("{}{}, and the column has {} numbers; correct it, blank it, name it in `na`, or "
-                    "leave it out with `exclude {}`",
-                    no_number(text(c, first), c.decimal),
-                    texts > 1 ? fmt::format(" (with {} more such texts)", texts - 1) : "",
-                    all_numbers, joined_names(std::span(&c.name, 1)))));
+        fmt::format(
+            "{}{}, and the column has {} numbers; correct it, blank it, name it in `na`, or "
+            "leave it out with `exclude {}`",
+            no_number(text(c, first), c.decimal),
+            texts > 1 ? fmt::format(" (with {} more such texts)", texts - 1) : "", all_numbers,
+            joined_names(std::span(&c.name, 1)))));
   return true;
 }
-
 
 namespace {
 
@@ -107,7 +107,8 @@ bool other_decimal(const Column& c) {
          });
 }
 
-constexpr std::string_view kCurrencies[] = {"$", "\u20ac", "\u00a3", "\u00a5", "EUR", "USD", "GBP", "CHF"};
+constexpr std::string_view kCurrencies[] = {"$",   "\u20ac", "\u00a3", "\u00a5",
+                                            "EUR", "USD",    "GBP",    "CHF"};
 
 bool is_sign(std::string_view mark) {
   return mark == "%" || mark == "\u2030" ||
@@ -125,15 +126,16 @@ std::string_view mark_of_numbers(const Column& c, std::size_t most_levels) {
     const std::size_t last = level.find_last_of("0123456789");
     std::size_t from = level.substr(0, first).find_first_of("+-.,");  // of the number
     if (from == std::string_view::npos) from = first;
-    const std::string_view left = trimmed(level.substr(0, from)), right = trimmed(level.substr(last + 1));
+    const std::string_view left = trimmed(level.substr(0, from)),
+                           right = trimmed(level.substr(last + 1));
     if (l == 0) before = left, behind = right;
     if (left != before || right != behind) return "";
     if (!parse_number(level.substr(from, last + 1 - from), c.decimal)) return "";
   }
   if (before.empty() == behind.empty()) return "";
   if (!before.empty()) return is_sign(before) ? before : "";
-  const bool unit = c.levels.size() > most_levels &&
-                    behind.find_first_of("+-<>=./:()") == std::string_view::npos;
+  const bool unit =
+      c.levels.size() > most_levels && behind.find_first_of("+-<>=./:()") == std::string_view::npos;
   return is_sign(behind) || unit ? behind : "";
 }
 
@@ -144,7 +146,8 @@ bool is_index_name(const std::string& name) {
 }
 
 bool is_id_name(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return name == "id" || name.ends_with("_id") || name.ends_with(" id") || name == "uuid" ||
          name == "guid" || name == "rowid" || name == "row_number";
 }
@@ -189,8 +192,8 @@ RowLine line_of(const Column& c, std::size_t rows) {
 bool counts_rows(const Column& c, std::size_t rows_here, Processes& processes) {
   const RowLine mine = line_of(c, rows_here);
   if (processes.apart()) return sum(processes, mine.straight > 0 && mine.step != 0 ? 0 : 1) == 0;
-  const std::vector<double> all = all_gather(
-      processes, std::vector{mine.rows, mine.place, mine.at, mine.step, mine.straight});
+  const std::vector<double> all =
+      all_gather(processes, std::vector{mine.rows, mine.place, mine.at, mine.step, mine.straight});
   double first = 0, at = 0, place = -1, step = 0;
   for (std::size_t k = 0; k < all.size(); k += 5) {
     const RowLine line{all[k], all[k + 1], all[k + 2], all[k + 3], all[k + 4]};
@@ -227,7 +230,8 @@ std::string no_feature(const Column& c, std::size_t rows_here, std::size_t rows,
   return is_index_name(c.name) ? "an index of the rows" : "every value is different, as of an id";
 }
 
-constexpr std::size_t kFewestCodes = 3, kMostCodes = 12;  // different values of a column that may be codes
+constexpr std::size_t kFewestCodes = 3,
+                      kMostCodes = 12;  // different values of a column that may be codes
 constexpr std::size_t kRowsPerCode = 4;
 
 // Columns that count from 0 or 1 to a few, each many times, may be codes: a word about them, no more.
@@ -261,15 +265,17 @@ void note_codes(const std::vector<Column*>& features, const FrameOptions& o, std
     if (count < kFewestCodes || count > kMostCodes || count * kRowsPerCode > rows) continue;
     const std::size_t first = found[k].contains("0") ? 0 : 1;
     bool run = true;
-    for (std::size_t v = first; v < first + count; ++v) run = run && found[k].contains(std::to_string(v));
+    for (std::size_t v = first; v < first + count; ++v)
+      run = run && found[k].contains(std::to_string(v));
     if (!run) continue;
     few.push_back(fmt::format("{} ({})", features[k]->name, count));
     names.push_back(features[k]->name);
   }
   if (!few.empty())
-    notes.push_back(fmt::format("numbers of few values: {}; if they are codes, `categorical {}` takes "
-                                "them as categories",
-                                listed(few), joined_names(names)));
+    notes.push_back(
+        fmt::format("numbers of few values: {}; if they are codes, `categorical {}` takes "
+                    "them as categories",
+                    listed(few), joined_names(names)));
 }
 
 // The first blank of a column whose rows need a value.
@@ -289,10 +295,12 @@ void note_blank(const Tables& tables, const Column& c, Problems& problems) {
 constexpr double kMostDates = 0.9;  // of the levels, where the others are slips
 
 // A column of dates but for a few texts.
-bool note_date_slip(const Tables& tables, const Column& c, Processes& processes, Problems& problems) {
+bool note_date_slip(const Tables& tables, const Column& c, Processes& processes,
+                    Problems& problems) {
   DateOrder order = DateOrder::kNone;
   std::vector<char> date;
-  for (const DateOrder tried : {DateOrder::kYearFirst, DateOrder::kDayFirst, DateOrder::kMonthFirst}) {
+  for (const DateOrder tried :
+       {DateOrder::kYearFirst, DateOrder::kDayFirst, DateOrder::kMonthFirst}) {
     std::vector<char> fits;
     for (const std::string& level : c.levels) fits.push_back(parse_date(level, tried).has_value());
     const auto count = std::count(fits.begin(), fits.end(), 1);
@@ -314,10 +322,11 @@ bool note_date_slip(const Tables& tables, const Column& c, Processes& processes,
   if (texts > 0)
     problems.add(tables.complaint(
         first, c.name, text(c, first),
-        fmt::format("is no date{}, and the column has {} dates ({}); correct it, blank it, name it in "
-                    "`na`, or leave it out with `exclude {}`",
-                    texts > 1 ? fmt::format(" (with {} more such texts)", texts - 1) : "", dates,
-                    name_of(order), joined_names(std::span(&c.name, 1)))));
+        fmt::format(
+            "is no date{}, and the column has {} dates ({}); correct it, blank it, name it in "
+            "`na`, or leave it out with `exclude {}`",
+            texts > 1 ? fmt::format(" (with {} more such texts)", texts - 1) : "", dates,
+            name_of(order), joined_names(std::span(&c.name, 1)))));
   return true;
 }
 
@@ -357,10 +366,11 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     }
     const DatesFound dates = is_text(c) && !category ? find_dates(c.levels) : DatesFound{};
     if (dates.ambiguous) {
-      marked.problems.add(fmt::format(
-          "{}: column '{}' holds dates such as '{}' that may begin with the day or the month; write "
-          "them as 2026-11-30, or leave it out with `exclude {}`",
-          path, c.name, shown(c.levels[0]), as_option));
+      marked.problems.add(
+          fmt::format("{}: column '{}' holds dates such as '{}' that may begin with the day or the "
+                      "month; write "
+                      "them as 2026-11-30, or leave it out with `exclude {}`",
+                      path, c.name, shown(c.levels[0]), as_option));
       continue;
     }
     if (dates.order != DateOrder::kNone) {
@@ -383,15 +393,17 @@ std::vector<Column*> feature_columns(Tables& tables, const FrameOptions& o, Proc
     const std::string_view mark =
         is_text(c) && !category ? mark_of_numbers(c, o.levels) : std::string_view();
     if (!mark.empty()) {
-      marked.problems.add(fmt::format(
-          "{}: column '{}' holds numbers with '{}' beside them, such as '{}'; write the numbers alone, "
-          "leave it out with `exclude {}`, or take it as texts with `categorical {}`",
-          path, c.name, mark, shown(c.levels[0]), as_option, as_option));
+      marked.problems.add(
+          fmt::format("{}: column '{}' holds numbers with '{}' beside them, such as '{}'; write "
+                      "the numbers alone, "
+                      "leave it out with `exclude {}`, or take it as texts with `categorical {}`",
+                      path, c.name, mark, shown(c.levels[0]), as_option, as_option));
       continue;
     }
-    const std::string why = has(o.features, c.name) || has(o.common, c.name) || category
-                                ? ""
-                                : no_feature(c, tables.rows, rows, many_agents, o.levels, processes);
+    const std::string why =
+        has(o.features, c.name) || has(o.common, c.name) || category
+            ? ""
+            : no_feature(c, tables.rows, rows, many_agents, o.levels, processes);
     if (!why.empty()) {
       left_out.push_back(fmt::format("{} ({})", c.name, why));
       continue;
@@ -431,12 +443,12 @@ void strike_blanks(const Tables& tables, const std::vector<Column*>& features,
     marked.notes.push_back(
         fmt::format("blanks filled with the column's mean in {}", listed(filled)));
   if (!shown_missing.empty())
-    marked.notes.push_back(fmt::format("blanks filled with the mean and marked by a column of their "
-                                       "own in {}",
-                                       listed(shown_missing)));
+    marked.notes.push_back(
+        fmt::format("blanks filled with the mean and marked by a column of their "
+                    "own in {}",
+                    listed(shown_missing)));
   if (struck > 0) marked.notes.push_back(plural(struck, "row", "rows") + " with blanks left out");
 }
-
 
 std::string columns_note(const Encoding& encoding) {
   std::vector<std::string> numbers, categories, dates;

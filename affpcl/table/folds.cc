@@ -40,8 +40,7 @@ Kind largest(const ByKind<double>& weights) {
 // within all agents therefore counts like 20 d rows.
 class NewRows {
  public:
-  NewRows(const Frame& frame, Team& team)
-      : frame_(frame), within_(frame.d, frame.d) {
+  NewRows(const Frame& frame, Team& team) : frame_(frame), within_(frame.d, frame.d) {
     const std::size_t d = frame.d, n = frame.agents.size();
     if (!frame.within.empty()) {
       within_.all() = frame.within;
@@ -127,8 +126,7 @@ class NewRows {
     double off = 0, unsure = 0;
     for (std::size_t c = 0; c < channels; ++c) {
       const LinearModel& own = personalised.channels[c];
-      for (std::size_t j = 0; j < d; ++j)
-        off += along(c, j) * (own.x[j] - model.channels[c].x[j]);
+      for (std::size_t j = 0; j < d; ++j) off += along(c, j) * (own.x[j] - model.channels[c].x[j]);
       unsure += dot(along.row(c), multiply(MatrixView(own.cov.data(), d, d), along.row(c)));
     }
     tally.unsure = (off * off + unsure) / gap.norm;
@@ -179,7 +177,8 @@ class NewRows {
   }
   // E z z' times a vector, z a new row.
   Vector second_moment_times(const Vector& mean, const Matrix& rows, const Vector& v) const {
-    const auto n = static_cast<double>(rows.cols()), prior = kPriorRows * static_cast<double>(frame_.d);
+    const auto n = static_cast<double>(rows.cols()),
+               prior = kPriorRows * static_cast<double>(frame_.d);
     const Vector own = multiply(rows, multiply(transposed(rows), v)), all = multiply(within_, v);
     const double along = dot(mean, v), unknown_mean = 1 + 1 / n;
     Vector out(frame_.d);
@@ -213,9 +212,8 @@ void gather_agents(const Frame& frame, Team& team, Model& model) {
   const Leaves own = own_agents(frame.agents.size(), team);
   for (std::int64_t i = own.first; i < own.last; ++i) {
     AgentModel& a = model.agents[static_cast<std::size_t>(i)];
-    numbers.insert(numbers.end(),
-                   {static_cast<double>(a.rows), a.stacked[0], a.stacked[1], a.stacked[2], a.widened,
-                    static_cast<double>(a.level)});
+    numbers.insert(numbers.end(), {static_cast<double>(a.rows), a.stacked[0], a.stacked[1],
+                                   a.stacked[2], a.widened, static_cast<double>(a.level)});
     for (const LinearModel& c : a.channels)
       numbers.push_back(c.s2), numbers.push_back(c.near_cov.scale);
     each_list(frame, a, [&](const std::vector<double>& v, std::size_t) {
@@ -266,8 +264,7 @@ std::vector<TypicalCovariance> typical_covariances(const Frame& frame, const Fol
   if (keeps_covariances(frame)) return all;
   const std::size_t n = frame.agents.size(), d = frame.d, dd = d * d;
   // A site does not know the places of its agents among all.
-  const std::size_t step =
-      team.processes().apart() ? 1 : std::max<std::size_t>(1, n / kTypicalOf);
+  const std::size_t step = team.processes().apart() ? 1 : std::max<std::size_t>(1, n / kTypicalOf);
   const std::size_t taken = (n + step - 1) / step;
   const auto first = static_cast<std::size_t>(own_agents(n, team).first);
   AgentSum sum("shared part of the covariances", (1 + frame.channels) * dd, n, team);
@@ -326,9 +323,9 @@ std::vector<std::string> notes_of(const Frame& frame, const FoldFit& fit, const 
   std::size_t few = 0, single = 0;
   for (const AgentModel& a : model.agents) few += a.rows < frame.d, single += a.rows == 1;
   if (few > 0)
-    notes.push_back(fmt::format(
-        "{} of {} agents have fewer rows than coefficients ({}): they lean on the {}", few, here, frame.d,
-        model.joined ? "centre" : "others"));
+    notes.push_back(
+        fmt::format("{} of {} agents have fewer rows than coefficients ({}): they lean on the {}",
+                    few, here, frame.d, model.joined ? "centre" : "others"));
   if (single > 0) notes.push_back(fmt::format("{} of {} agents have a single row", single, here));
   if (frame.all_rows < frame.d && !model.joined)
     notes.push_back(fmt::format("there are fewer rows ({}) than coefficients ({}), even together",
@@ -349,9 +346,8 @@ LinearModel combined(const ByKind<LinearModel>& models, const ByKind<double>& we
   for (std::size_t k = 0; k < models.size(); ++k)
     for (std::size_t j = 0; j < d; ++j)
       for (std::size_t l = 0; l <= j; ++l)
-        m.cov[j * d + l] +=
-            weights[k] * (models[k].cov[j * d + l] +
-                          (models[k].x[j] - m.x[j]) * (models[k].x[l] - m.x[l]));
+        m.cov[j * d + l] += weights[k] * (models[k].cov[j * d + l] +
+                                          (models[k].x[j] - m.x[j]) * (models[k].x[l] - m.x[l]));
   for (std::size_t j = 0; j < d; ++j) {
     for (std::size_t l = 0; l < j; ++l) m.cov[l * d + j] = m.cov[j * d + l];
     m.se[j] = std::sqrt(std::max(0.0, m.cov[j * d + j]));

@@ -72,10 +72,7 @@ HeldOut settle_folds(const FrameOptions& o, RowAgents& folds, const std::vector<
   if (found < 2 || found > kMostFolds)
     throw BadInput(fmt::format("{}: column '{}' names {} fold{}; `folds` needs 2 to {}", file,
                                o.folds, found, found == 1 ? "" : "s", kMostFolds));
-  return {.how = Holdout::kNamed,
-          .folds = static_cast<int>(found),
-          .column = o.folds,
-          .files = {}};
+  return {.how = Holdout::kNamed, .folds = static_cast<int>(found), .column = o.folds, .files = {}};
 }
 
 std::vector<std::size_t> time_blocks(std::span<const double> times, int blocks) {
@@ -95,9 +92,10 @@ void refuse_one_time(const Frame& frame, Processes& processes) {
   for (std::size_t i = 0; i < frame.agents.size(); ++i)
     later += frame.begin(i + 1, 0) - frame.begin(i, 1);
   if (sum(processes, later) == 0)
-    throw BadInput(fmt::format("{}: no agent has rows of two times in column '{}', so none are "
-                               "later than others",
-                               frame.files[0], frame.held_out.column));
+    throw BadInput(
+        fmt::format("{}: no agent has rows of two times in column '{}', so none are "
+                    "later than others",
+                    frame.files[0], frame.held_out.column));
 }
 
 }  // namespace affpcl

@@ -195,10 +195,12 @@ void set_outcomes(const Target& target, const std::vector<std::size_t>& rows,
     for (std::size_t k = 0; k < rows.size(); ++k)
       frame.Y.push_back(classify ? frame.classes[k] : (*target.numbers[0])[rows[k]]);
     std::vector<double> copy = frame.Y;
-    if (known == nullptr && !standardise(copy, 1, by_agent, team)[0].varies() && frame.encoding.trials.empty())
-      throw BadInput(fmt::format("{}: the target '{}' is the same in every row; there is nothing "
-                                 "to learn",
-                                 frame.files[0], target.names[0]));
+    if (known == nullptr && !standardise(copy, 1, by_agent, team)[0].varies() &&
+        frame.encoding.trials.empty())
+      throw BadInput(
+          fmt::format("{}: the target '{}' is the same in every row; there is nothing "
+                      "to learn",
+                      frame.files[0], target.names[0]));
     frame.y_mean = {0}, frame.y_sd = {1};
     return;
   }
@@ -244,22 +246,24 @@ void refuse_row_columns(const Tables& tables, const Encoding& e, const std::vect
           tables.refuse(r, name, fmt::to_string(c.numbers[r]), what);
     });
   };
-  check(e.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
-        "is no weight of a row: a number from 0 on");
-  check(e.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
-        "is no number of trials: a number from 1 on");
+  check(
+      e.row_weight, [](double v) { return !(v >= 0) || std::isinf(v); },
+      "is no weight of a row: a number from 0 on");
+  check(
+      e.trials, [](double v) { return !(v >= 1) || std::isinf(v); },
+      "is no number of trials: a number from 1 on");
   const std::vector<std::string> offsets = e.offsets();
   for (const std::string& name : offsets)
-    check(name, [&](double v) { return !std::isfinite(linked(e, v)); },
-          "is no offset: a finite number, on the response scale a possible mean or probability");
+    check(
+        name, [&](double v) { return !std::isfinite(linked(e, v)); },
+        "is no offset: a finite number, on the response scale a possible mean or probability");
   const std::size_t wanted = e.family == Family::kMultinomial ? e.classes.size() : 1;
   if (!offsets.empty() && offsets.size() != wanted)
-    throw BadInput(
-        fmt::format("`offset` names {} column{}, and `family {}` needs {}", offsets.size(),
-                    offsets.size() == 1 ? "" : "s", to_text(e.family),
-                    wanted == 1 ? "one"
-                                : fmt::format("{}, one for each class in the order {}", wanted,
-                                              join(e.classes, ", "))));
+    throw BadInput(fmt::format("`offset` names {} column{}, and `family {}` needs {}",
+                               offsets.size(), offsets.size() == 1 ? "" : "s", to_text(e.family),
+                               wanted == 1 ? "one"
+                                           : fmt::format("{}, one for each class in the order {}",
+                                                         wanted, join(e.classes, ", "))));
 }
 
 // The columns that belong to rows.
@@ -299,12 +303,15 @@ double linked(const Encoding& e, double offset) {
   if (e.offset_scale == OffsetScale::kLink) return offset;
   switch (e.family) {
     case Family::kBinomial:
-    case Family::kOrdinal: return std::log(offset / (1 - offset));
+    case Family::kOrdinal:
+      return std::log(offset / (1 - offset));
     case Family::kMultinomial:
     case Family::kPoisson:
     case Family::kNegativeBinomial:
-    case Family::kGamma: return std::log(offset);
-    default: return offset;
+    case Family::kGamma:
+      return std::log(offset);
+    default:
+      return offset;
   }
 }
 
@@ -351,7 +358,8 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   for (const auto& part : tables.parts) frame.files.push_back(part.path);
   if (o.known) {
     frame.joined = true, frame.within = o.known->within;
-    if (std::string note = known_note(*o.known); !note.empty()) frame.notes.push_back(std::move(note));
+    if (std::string note = known_note(*o.known); !note.empty())
+      frame.notes.push_back(std::move(note));
   }
   Encoding& encoding = frame.encoding = std::move(begun);
   std::vector<char> keep(tables.rows, 1);
@@ -359,8 +367,8 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   const Marked marked{keep, frame.notes, problems};
   RowAgents agents = encode_agents(tables, o, processes, encoding, marked);
   check_row_columns(tables, o, processes, encoding, marked);
-  RowAgents levels = encode_names(encoding.leveled() ? encoding.level_column() : "", tables, o,
-                                  processes, marked);
+  RowAgents levels =
+      encode_names(encoding.leveled() ? encoding.level_column() : "", tables, o, processes, marked);
   RowAgents folds = encode_names(o.folds, tables, o, processes, marked);
   Target target = encode_target(tables, o, processes, encoding, marked);
   const std::vector<Column*> features = feature_columns(tables, o, processes, encoding, marked);
@@ -389,8 +397,9 @@ Frame build_frame(Tables tables, Encoding begun, const FrameOptions& o, Team& te
   AgentRows agent_rows{.first = {}, .weight = frame.row_weight};
   for (std::size_t i = 0; i <= frame.agents.size(); ++i)
     agent_rows.first.push_back(frame.begin(i, 0));
-  frame.X = o.known ? encode_known(features, rows, processes, encoding, frame.notes)
-                    : encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
+  frame.X =
+      o.known ? encode_known(features, rows, processes, encoding, frame.notes)
+              : encode_features(features, rows, agent_rows, o.missing, team, encoding, frame.notes);
   frame.notes.push_back(columns_note(encoding));
   frame.d = encoding.dim();
   set_outcomes(target, rows, agent_rows, o.known.get(), team, frame);
@@ -463,7 +472,8 @@ void Frame::put_in_folds(
   for (std::size_t j = 0; j < d; ++j) reorder(X.data() + j * rows, memory);
   for (std::size_t at = 0; at < Y.size(); at += rows) reorder(Y.data() + at, memory);
   for (std::vector<double>* columns : {&row_weight, &trials, &offset, &subtracted})
-    for (std::size_t at = 0; at < columns->size(); at += rows) reorder(columns->data() + at, memory);
+    for (std::size_t at = 0; at < columns->size(); at += rows)
+      reorder(columns->data() + at, memory);
   std::vector<std::int32_t> labels;
   for (std::vector<std::int32_t>* column : {&classes, &level})
     if (!column->empty()) reorder(column->data(), labels);

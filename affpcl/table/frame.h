@@ -25,7 +25,7 @@ enum class RowOrder { kInFolds, kAsTheyCame };
 
 struct Frame {
   Encoding encoding;
-  bool joined = false;  // its columns and scales are those of a centre,
+  bool joined = false;              // its columns and scales are those of a centre,
   std::vector<double> within = {};  // whose agents' rows have this covariance within agents
   std::vector<std::string> files, agents;
   std::vector<std::string> notes;  // what was done that one should know, a sentence each
@@ -67,7 +67,7 @@ struct Frame {
   // Of a second factor: its levels by name, and that of each row.
   std::vector<std::string> levels;
   std::vector<std::int32_t> level;
-  std::vector<double> theta;          // [agents][channels]: their weights, where these are outcomes
+  std::vector<double> theta;  // [agents][channels]: their weights, where these are outcomes
 
   double y(std::size_t channel, std::size_t row) const {  // in units of the target
     return y_mean[channel] + y_sd[channel] * Y[channel * rows + row];

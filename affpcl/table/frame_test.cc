@@ -85,8 +85,8 @@ TEST_F(FrameTest, ATableAtHandIsAsGoodAsAFile) {
 
 // The numbers of an agent's rows by fold: x tells rows apart.
 std::vector<std::vector<double>> folds_of(const Frame& f, const std::string& agent) {
-  const auto i =
-      static_cast<std::size_t>(std::find(f.agents.begin(), f.agents.end(), agent) - f.agents.begin());
+  const auto i = static_cast<std::size_t>(std::find(f.agents.begin(), f.agents.end(), agent) -
+                                          f.agents.begin());
   const Source& x = f.encoding.sources[0];
   std::vector<std::vector<double>> folds(kFolds);
   for (int fold = 0; fold < kFolds; ++fold)
@@ -140,8 +140,8 @@ TEST_F(FrameTest, DealingAgainMovesWholeRows) {
     std::vector<std::array<double, 4>> list;
     for (std::size_t i = 0; i < g.agents.size(); ++i)
       for (std::size_t r = g.begin(i, 0); r < g.begin(i + 1, 0); ++r)
-        list.push_back({static_cast<double>(i), static_cast<double>(g.places[r]),
-                        g.X[g.rows + r], g.Y[r]});
+        list.push_back(
+            {static_cast<double>(i), static_cast<double>(g.places[r]), g.X[g.rows + r], g.Y[r]});
     std::sort(list.begin(), list.end());
     return list;
   };

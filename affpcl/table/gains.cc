@@ -105,7 +105,8 @@ SharedVariance share_variances(const std::vector<double>& s2, const std::vector<
     for (std::size_t k = 0; k < kLaws; ++k) laws[k].typical = std::exp(from[k]);
     const double* const precision = sum([&](std::size_t i, double* out) {
       if (rows[i - first] == 0) return;
-      for (std::size_t k = 0; k < kLaws; ++k) out[k] += 1 / laws[k].of(s2[i - first], rows[i - first]);
+      for (std::size_t k = 0; k < kLaws; ++k)
+        out[k] += 1 / laws[k].of(s2[i - first], rows[i - first]);
     });
     std::vector<double> to(kLaws);
     for (std::size_t k = 0; k < kLaws; ++k) to[k] = std::log(agents / precision[k]);
@@ -249,7 +250,8 @@ std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, do
       gains.push_back({{0, 0, 0, 0}, 0.5});
       continue;
     }
-    if (!(norm > 0)) {  // held-out losses are not convex between the models: their means are all there is
+    if (!(norm >
+          0)) {  // held-out losses are not convex between the models: their means are all there is
       constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
       const double mean = agents[i].gap - 2 * agents[i].slope;
       gains.push_back({{mean, kUnknown, kUnknown, mean}, 0.5});

@@ -23,12 +23,15 @@ std::vector<ShrunkGain> shrink_gains(const std::vector<GainEvidence>& agents, do
   return affpcl::shrink_gains(agents, freedom, agents.size(), *serial_team());
 }
 
-double draw(std::int64_t i, std::uint32_t what) { return normal({.seed = 5}, i, Purpose::kSample, what); }
+double draw(std::int64_t i, std::uint32_t what) {
+  return normal({.seed = 5}, i, Purpose::kSample, what);
+}
 
 // What learn_errors maximises, written from its definition.
 double log_posterior(const std::vector<NoisyError>& errors, const ErrorLaw& law) {
   double sum = kNoError * std::log(law.shares[0]) - law.mean * law.mean / 2;
-  for (double s : law.shares) sum += kAnyError / static_cast<double>(law.shares.size()) * std::log(s);
+  for (double s : law.shares)
+    sum += kAnyError / static_cast<double>(law.shares.size()) * std::log(s);
   for (const NoisyError& e : errors) {
     double p = 0;
     for (std::size_t k = 0; k < law.shares.size(); ++k) {
@@ -95,12 +98,20 @@ TEST(Gains, ExactRowsAreBelieved) {
   std::vector<GainEvidence> agents;
   for (std::int64_t i = 0; i < 50; ++i) {
     const double slope = 0.5 + draw(i, 3);
-    agents.push_back({.rows = 1e8, .gap = 2, .norm = 2, .slope = slope, .slope2 = 2, .in_hand = {2, 2}, .vague = 0,
-                      .unsure = 0, .stated = 1});
+    agents.push_back({.rows = 1e8,
+                      .gap = 2,
+                      .norm = 2,
+                      .slope = slope,
+                      .slope2 = 2,
+                      .in_hand = {2, 2},
+                      .vague = 0,
+                      .unsure = 0,
+                      .stated = 1});
   }
   const std::vector<ShrunkGain> gains = shrink_gains(agents, 3);
   for (std::size_t i = 0; i < gains.size(); ++i) {
-    EXPECT_NEAR(gains[i].gain.mean, 2 - 2 * agents[i].slope, 2 * (1 + std::abs(agents[i].slope)) / 129);
+    EXPECT_NEAR(gains[i].gain.mean, 2 - 2 * agents[i].slope,
+                2 * (1 + std::abs(agents[i].slope)) / 129);
     EXPECT_EQ(gains[i].probability > 0.5, gains[i].gain.mean > 0);
   }
 }
@@ -120,8 +131,13 @@ TEST(Gains, AVagueUnitMovesNoEndAcrossZero) {
 
 // Where held-out losses bend the wrong way between the models, nothing says how far a gain may be off.
 TEST(Gains, AGapBelowZeroHasNoInterval) {
-  const ShrunkGain g =
-      shrink_gains({{.rows = 20, .gap = -0.1, .norm = -0.1, .slope = -0.3, .slope2 = 1, .in_hand = {-0.1, -0.1}}}, 3)[0];
+  const ShrunkGain g = shrink_gains({{.rows = 20,
+                                      .gap = -0.1,
+                                      .norm = -0.1,
+                                      .slope = -0.3,
+                                      .slope2 = 1,
+                                      .in_hand = {-0.1, -0.1}}},
+                                    3)[0];
   EXPECT_DOUBLE_EQ(g.gain.mean, 0.5);
   EXPECT_TRUE(std::isnan(g.gain.lo) && std::isnan(g.gain.hi));
   EXPECT_EQ(g.probability, 0.5);

@@ -58,9 +58,9 @@ void to_days(Column& c, const Source& source, const Tables& tables, Problems& pr
     const std::optional<double> found = parse_date(c.levels[l], source.dates);
     day.push_back(found.value_or(kNaN));
     if (found) continue;
-    problems.add(fmt::format("{}: column '{}' holds '{}', which is no date such as the centre has ({})",
-                             tables.parts[0].path, c.name, shown(c.levels[l]),
-                             name_of(source.dates)));
+    problems.add(
+        fmt::format("{}: column '{}' holds '{}', which is no date such as the centre has ({})",
+                    tables.parts[0].path, c.name, shown(c.levels[l]), name_of(source.dates)));
     break;
   }
   day.resize(c.levels.size(), kNaN);
@@ -90,8 +90,9 @@ void refuse_centre(const Model& centre) {
                                                    [](const auto& c) { return c.forms.empty(); });
   const std::string why =
       centre.solver == SolverKind::kStream ? "it is of a stream, which learns no law of the agents"
-      : e.leveled() ? "it has a second factor, whose levels agents share"
-      : centre.centre_agents < 2 ? "it was learnt from one agent, which does not show how agents differ"
+      : e.leveled()                        ? "it has a second factor, whose levels agents share"
+      : centre.centre_agents < 2
+          ? "it was learnt from one agent, which does not show how agents differ"
       : lacks ? fmt::format("affpcl {} wrote it without the uncertainty of D; fit it again",
                             centre.version)
               : std::string();
@@ -118,21 +119,20 @@ KnownColumns known_columns(const Model& centre) {
 
 std::string known_note(const KnownColumns& known) {
   if (known.agents >= kFewAgents) return "";
-  return fmt::format("the centre was learnt from {} agents, which hardly shows how agents differ: intervals "
-                     "are too short",
-                     known.agents);
+  return fmt::format(
+      "the centre was learnt from {} agents, which hardly shows how agents differ: intervals "
+      "are too short",
+      known.agents);
 }
 
 FrameOptions join_options(const FrameOptions& given, const Model& centre) {
   FrameOptions o = given;
   const Encoding& e = centre.encoding;
-  const std::pair<const char*, bool> columns[] = {{"features", !o.features.empty()},
-                                                  {"exclude", !o.exclude.empty()},
-                                                  {"categorical", !o.categorical.empty()},
-                                                  {"numeric", !o.numeric.empty()},
-                                                  {"channels", !o.channels.empty()},
-                                                  {"common", !o.common.empty()},
-                                                  {"task", o.task != Task::kAuto}};
+  const std::pair<const char*, bool> columns[] = {
+      {"features", !o.features.empty()},       {"exclude", !o.exclude.empty()},
+      {"categorical", !o.categorical.empty()}, {"numeric", !o.numeric.empty()},
+      {"channels", !o.channels.empty()},       {"common", !o.common.empty()},
+      {"task", o.task != Task::kAuto}};
   for (const auto& [name, settled] : columns)
     if (settled)
       throw BadInput(fmt::format("`{}` does not go with `centre`, whose columns are used", name));
@@ -164,17 +164,17 @@ Encoding begin_known(const std::vector<std::string>& files, const std::vector<st
   if (!e.agent_column.empty()) needed.push_back(e.agent_column);
   for (const std::string& name : needed)
     if (!has(header, name)) lacking.push_back(name);
-  if (lacking.size() == 1)
-    throw BadInput(lacks_column(files[0], lacking[0], header));
+  if (lacking.size() == 1) throw BadInput(lacks_column(files[0], lacking[0], header));
   if (!lacking.empty())
-    throw BadInput(fmt::format("{} lacks {} columns that {} has: '{}'", files[0],
-                               lacking.size(), o.known->by, join(lacking, "', '")));
+    throw BadInput(fmt::format("{} lacks {} columns that {} has: '{}'", files[0], lacking.size(),
+                               o.known->by, join(lacking, "', '")));
   for (const std::string& name : targets_of(e))
     if (name == e.agent_column || is_source(e, name))
       throw BadInput(fmt::format("column '{}' cannot be the target and {} too", name,
                                  name == e.agent_column ? "the agent" : "one to predict from"));
   if (is_source(e, e.agent_column))
-    throw BadInput(fmt::format("`agent` names '{}', which {} has as one to predict from", e.agent_column, o.known->by));
+    throw BadInput(fmt::format("`agent` names '{}', which {} has as one to predict from",
+                               e.agent_column, o.known->by));
   return e;
 }
 
@@ -222,9 +222,9 @@ std::vector<std::int32_t> known_classes(const Tables& tables, const FrameOptions
     const auto code = static_cast<std::size_t>(c.codes[r]);
     classes[r] = of_level[code];
     if (classes[r] < 0)
-      tables.refuse(r, c.name, c.levels[code],
-                    fmt::format("is a class that the centre lacks; it has {}",
-                                join(e.classes, ", ")));
+      tables.refuse(
+          r, c.name, c.levels[code],
+          fmt::format("is a class that the centre lacks; it has {}", join(e.classes, ", ")));
   }
   return classes;
 }
@@ -241,13 +241,15 @@ std::vector<Column*> known_features(Tables& tables, const FrameOptions& o, Proce
       make_text(c);
       if (s.dates != DateOrder::kNone) to_days(c, s, tables, marked.problems);
     } else if (c.type == Column::Type::kText) {
-      marked.problems.add(fmt::format("{}: column '{}' holds texts such as '{}', and {} has numbers there",
-                                      path, c.name, c.levels.empty() ? "" : shown(c.levels[0]), o.known->by));
+      marked.problems.add(
+          fmt::format("{}: column '{}' holds texts such as '{}', and {} has numbers there", path,
+                      c.name, c.levels.empty() ? "" : shown(c.levels[0]), o.known->by));
     }
     if (static_cast<std::size_t>(c.missing) == rows && o.missing.at(s.name) == Missing::kError)
-      marked.problems.add(fmt::format("{}: column '{}' is blank in every row; `missing mean` takes the "
-                                      "mean that {} has",
-                                      path, c.name, o.known->by));
+      marked.problems.add(
+          fmt::format("{}: column '{}' is blank in every row; `missing mean` takes the "
+                      "mean that {} has",
+                      path, c.name, o.known->by));
   }
   return features;
 }
@@ -262,7 +264,9 @@ std::vector<double> encode_known(const std::vector<Column*>& features,
     Column& c = *features[s];
     const bool text = c.type == Column::Type::kText;
     const std::vector<std::ptrdiff_t> places = places_of(c, source);
-    const auto blank = [&](std::size_t r) { return text ? c.codes[r] < 0 : std::isnan(c.numbers[r]); };
+    const auto blank = [&](std::size_t r) {
+      return text ? c.codes[r] < 0 : std::isnan(c.numbers[r]);
+    };
     for (std::size_t w = 0; w < source.own_width(); ++w)
       for (const std::size_t r : order) {
         double value = text || blank(r) ? kNaN : c.numbers[r];
@@ -279,10 +283,11 @@ std::vector<double> encode_known(const std::vector<Column*>& features,
       if (text && !blank(r) && places[static_cast<std::size_t>(c.codes[r])] < 0)
         if (strange++ == 0) first = c.levels[static_cast<std::size_t>(c.codes[r])];
     if (const std::size_t all = sum(processes, strange); all > 0)
-      notes.push_back(fmt::format("column '{}' holds texts that the centre does not know in {} row{}{}: as "
-                                  "the mean of its columns",
-                                  c.name, all, all == 1 ? "" : "s",
-                                  strange > 0 ? fmt::format(", such as '{}'", shown(first)) : ""));
+      notes.push_back(
+          fmt::format("column '{}' holds texts that the centre does not know in {} row{}{}: as "
+                      "the mean of its columns",
+                      c.name, all, all == 1 ? "" : "s",
+                      strange > 0 ? fmt::format(", such as '{}'", shown(first)) : ""));
     std::vector<double>().swap(c.numbers);
     std::vector<std::int32_t>().swap(c.codes);
   }

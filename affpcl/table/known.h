@@ -18,7 +18,8 @@ struct KnownColumns {
   std::string by = "the centre";     // what knows them
 };
 KnownColumns known_columns(const Model& centre);
-std::string known_note(const KnownColumns& known);  // what one should know of the centre; empty: nothing
+std::string known_note(
+    const KnownColumns& known);  // what one should know of the centre; empty: nothing
 
 // The same options with all that the centre settles: what is predicted, from which columns, and how.
 // Columns of the target and of agents that are named keep their names. BadInput where agents cannot

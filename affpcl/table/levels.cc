@@ -23,9 +23,9 @@ void refuse_levels(const FrameOptions& o) {
   if (!o.within.empty() && !o.crossed.empty())
     throw BadInput("`within` and `crossed` exclude each other: there is one second factor");
   if (!o.channels.empty() || !o.row_weight.empty() || !o.offset.empty() || !o.trials.empty())
-    throw BadInput(fmt::format(
-        "`{}` does not go with `channels`, `row_weight`, `offset` or `trials`",
-        o.within.empty() ? "crossed" : "within"));
+    throw BadInput(
+        fmt::format("`{}` does not go with `channels`, `row_weight`, `offset` or `trials`",
+                    o.within.empty() ? "crossed" : "within"));
   if (o.family != "auto" && family_named(o.family) != Family::kGaussian) refuse_family(o.within);
 }
 

@@ -95,8 +95,8 @@ struct ChannelModel {          // what all agents share
   std::vector<double> pooled;  // the pooled baseline
   Covariance covariance = Covariance::kScalar;
   std::vector<CovarianceTried> tried;
-  LinearModel centre;     // its cov is that of an unseen agent: D plus the centre's own
-  std::vector<double> D;  // [d][d], random-effects covariance; empty for a stream
+  LinearModel centre;               // its cov is that of an unseen agent: D plus the centre's own
+  std::vector<double> D;            // [d][d], random-effects covariance; empty for a stream
   std::vector<double> typical_cov;  // [d][d], of agents' coefficients; empty where agents have cov
   // An agent never seen has the centre's x, moved by this share towards the pooled model's.
   double pooled_weight = 0;
@@ -109,10 +109,12 @@ struct ChannelModel {          // what all agents share
   // Coefficients of the centre that the rows leave open (mixed/undetermined.h): their standard errors
   // say nothing but the prior.
   std::vector<std::size_t> undetermined = {};
-  bool singular = false;  // a random effect does not vary; of a linear model with one factor: not said
+  bool singular =
+      false;  // a random effect does not vary; of a linear model with one factor: not said
   // Of a linear model with one factor.
   std::vector<CentreForm> forms = {};
-  std::vector<double> usual = {}, outlying = {};  // the noise law (mixed/agent_law.h); empty: equal noise
+  std::vector<double> usual = {},
+                      outlying = {};  // the noise law (mixed/agent_law.h); empty: equal noise
 };
 
 // The random intercepts of a second factor, in units of the target.
@@ -177,11 +179,11 @@ struct ClassScores {
 // Held-out rows of a target that is a number, by what was predicted and what was found: counts over
 // all repeats of the cross-validation, of the chosen models.
 struct PredictionCounts {
-  double lo = 0, hi = 0;              // of both axes; what lies outside is in the outermost cells
-  std::size_t cells = 0;              // a side; 0: nothing was counted
-  std::vector<double> grid;           // [predicted][found]
-  double from = 0, width = 0;         // of the bins of residuals, found minus predicted
-  std::vector<double> residuals;      // the first and the last bin also hold what lies outside
+  double lo = 0, hi = 0;          // of both axes; what lies outside is in the outermost cells
+  std::size_t cells = 0;          // a side; 0: nothing was counted
+  std::vector<double> grid;       // [predicted][found]
+  double from = 0, width = 0;     // of the bins of residuals, found minus predicted
+  std::vector<double> residuals;  // the first and the last bin also hold what lies outside
 };
 
 enum class Outcome { kGained, kEven, kLost };
@@ -213,9 +215,9 @@ struct FitResult {
   PredictionCounts predictions;
   UnseenScore unseen;
   std::vector<AgentScore> agents;
-  Estimate gain;  // loss independent - loss chosen, over all rows; agents are clusters
+  Estimate gain;               // loss independent - loss chosen, over all rows; agents are clusters
   double level = kConfidence;  // coverage of the intervals of gains
-  double expect_gain = 0;  // number of agents: the sum of their probabilities
+  double expect_gain = 0;      // number of agents: the sum of their probabilities
   int gained = 0, even = 0, lost = 0;
   int repeats = 1;  // of the cross-validation
   HeldOut held_out;

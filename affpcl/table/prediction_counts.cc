@@ -57,8 +57,7 @@ PredictionCounts PredictionTally::counted(std::size_t chosen, Team& team) const 
   if (!counts()) return result;
   std::vector<double> all(kNumbers);
   for (const std::vector<double>& own : workers_)
-    for (std::size_t k = 0; k < kNumbers && !own.empty(); ++k)
-      all[k] += own[chosen * kNumbers + k];
+    for (std::size_t k = 0; k < kNumbers && !own.empty(); ++k) all[k] += own[chosen * kNumbers + k];
   sum(team.processes(), all);
   const double reach = kFarthest * sd_;
   result.lo = mean_ - reach, result.hi = mean_ + reach;
@@ -72,7 +71,8 @@ PredictionCounts PredictionTally::counted(std::size_t chosen, Team& team) const 
   std::size_t first = 0, last = kFine;
   for (double out = fine[0]; first + 1 < last && out <= rows / 400; out += fine[++first]) {
   }
-  for (double out = fine[kFine - 1]; first + 1 < last && out <= rows / 400; out += fine[--last - 1]) {
+  for (double out = fine[kFine - 1]; first + 1 < last && out <= rows / 400;
+       out += fine[--last - 1]) {
   }
   const std::size_t joined = std::max<std::size_t>(1, (last - first + kBins - 1) / kBins);
   first = first / joined * joined;

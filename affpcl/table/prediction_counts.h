@@ -15,11 +15,11 @@ struct Frame;
 // The counts of the chosen model and of the three it is made of; each thread has its own.
 class PredictionTally {
  public:
-  static constexpr std::size_t kModels = 4;    // as ClassTally
-  static constexpr std::size_t kCells = 24;    // a side of the grid
-  static constexpr std::size_t kFine = 2400;   // bins of residuals, before they are joined
-  static constexpr std::size_t kBins = 40;     // about so many, joined
-  static constexpr double kFarthest = 3;       // standard deviations of the target, either side
+  static constexpr std::size_t kModels = 4;   // as ClassTally
+  static constexpr std::size_t kCells = 24;   // a side of the grid
+  static constexpr std::size_t kFine = 2400;  // bins of residuals, before they are joined
+  static constexpr std::size_t kBins = 40;    // about so many, joined
+  static constexpr double kFarthest = 3;      // standard deviations of the target, either side
 
   // Rows with classes or trials are not counted, nor those of sites that are apart: the counts would
   // be one more thing that they show of their rows.
@@ -31,7 +31,8 @@ class PredictionTally {
 
  private:
   double mean_ = 0, sd_ = 0;  // of the target, over the rows that are learnt from
-  std::vector<std::vector<double>> workers_;  // [model][grid, then fine bins]; empty until it counts
+  std::vector<std::vector<double>>
+      workers_;  // [model][grid, then fine bins]; empty until it counts
 };
 
 }  // namespace affpcl

@@ -45,7 +45,8 @@ Bound parse_bound(const std::string& entry) {
     from = to + 1;
   }
   const std::set<std::string> different(bound.levels.begin(), bound.levels.end());
-  if (bound.levels.size() < 2 || different.size() < bound.levels.size() || different.contains("")) refuse_bound(entry);
+  if (bound.levels.size() < 2 || different.size() < bound.levels.size() || different.contains(""))
+    refuse_bound(entry);
   return bound;
 }
 
@@ -62,13 +63,16 @@ void take_terms(std::string_view text, PrivacyTerms& terms) {
   std::optional<double> epsilon, delta;
   for (const std::string& part : names_in(text, "privacy")) {
     const std::size_t equals = part.find('=');
-    const std::string key = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    const std::string key = part.substr(0, equals),
+                      value = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (key == "epsilon" && !epsilon) {
       epsilon = number_of(value, "epsilon", kLeastEpsilon, kMostEpsilon);
     } else if (key == "delta" && !delta) {
       delta = number_of(value, "delta", kLeastDelta, kMostDelta);
     } else {
-      throw BadInput({.option = "privacy", .what = fmt::format("has '{}'", part), .remedy = "it is epsilon=4,delta=1e-5"});
+      throw BadInput({.option = "privacy",
+                      .what = fmt::format("has '{}'", part),
+                      .remedy = "it is epsilon=4,delta=1e-5"});
     }
   }
   if (!epsilon || !delta)
@@ -84,7 +88,9 @@ std::vector<Bound> parse_bounds(const std::string& text) {
   std::vector<std::string> entries;
   if (text.find('=') == std::string::npos) {
     std::ifstream in(text);
-    if (!in) throw BadInput(fmt::format("`bounds` is neither a list such as y=0:100,x=-3:3 nor a file: {}", text));
+    if (!in)
+      throw BadInput(
+          fmt::format("`bounds` is neither a list such as y=0:100,x=-3:3 nor a file: {}", text));
     for (std::string line; std::getline(in, line);) {
       const std::string entry(trimmed(line));
       if (!entry.empty() && entry[0] != '#') entries.push_back(entry);
@@ -106,8 +112,9 @@ PrivacyTerms PrivacyTerms::parse(std::string_view privacy, const std::string& bo
   PrivacyTerms terms;
   take_terms(privacy, terms);
   if (bounds.empty())
-    throw BadInput("`privacy` needs `bounds`: what the target and every column are known to lie in, as "
-                   "y=0:100,x=-3:3,kind=a|b; bounds taken from the rows would say something of them");
+    throw BadInput(
+        "`privacy` needs `bounds`: what the target and every column are known to lie in, as "
+        "y=0:100,x=-3:3,kind=a|b; bounds taken from the rows would say something of them");
   terms.bounds = parse_bounds(bounds);
   // z has a 1, every number in [-1, 1] and of every column of texts at most one 1; so what a row adds
   // to the sums of z_j z_k, j <= k, has squares that sum to (M^2 + M) / 2 at most.
@@ -116,7 +123,9 @@ PrivacyTerms PrivacyTerms::parse(std::string_view privacy, const std::string& bo
   terms.multiplier = gaussian_multiplier(terms.epsilon, kOfDelta * terms.delta);
   const double sigma = std::ceil(terms.multiplier * terms.sensitivity / (kUnit * kUnit));
   if (sigma > static_cast<double>(kMostSigma))
-    throw BadInput(fmt::format("`privacy` asks for noise of {:.3g} on every moment, which drowns any rows", sigma * kUnit * kUnit));
+    throw BadInput(
+        fmt::format("`privacy` asks for noise of {:.3g} on every moment, which drowns any rows",
+                    sigma * kUnit * kUnit));
   terms.sigma = static_cast<std::int64_t>(sigma);
   return terms;
 }
@@ -140,16 +149,22 @@ KnownColumns PrivacyTerms::columns(const FrameOptions& o) const {
     const double middle = (b.low + b.high) / 2, half = (b.high - b.low) / 2;
     if (b.column == o.target) {
       if (!b.levels.empty())
-        throw BadInput(fmt::format("`privacy` is for targets that are numbers, and `bounds` has levels of '{}'", b.column));
+        throw BadInput(fmt::format(
+            "`privacy` is for targets that are numbers, and `bounds` has levels of '{}'",
+            b.column));
       known.y_mean = {middle}, known.y_sd = {half};
       continue;
     }
-    Source source{.name = b.column, .levels = b.levels, .mean = {middle}, .sd = {half}, .missing = o.missing.at(b.column)};
-    if (!b.levels.empty()) source.mean.assign(b.levels.size() - 1, 0.0), source.sd.assign(b.levels.size() - 1, 1.0);
+    Source source{.name = b.column,
+                  .levels = b.levels,
+                  .mean = {middle},
+                  .sd = {half},
+                  .missing = o.missing.at(b.column)};
+    if (!b.levels.empty())
+      source.mean.assign(b.levels.size() - 1, 0.0), source.sd.assign(b.levels.size() - 1, 1.0);
     e.sources.push_back(std::move(source));
   }
-  if (known.y_mean.empty())
-    throw BadInput(fmt::format("`bounds` lacks the target '{}'", o.target));
+  if (known.y_mean.empty()) throw BadInput(fmt::format("`bounds` lacks the target '{}'", o.target));
   return known;
 }
 

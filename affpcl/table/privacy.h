@@ -24,11 +24,11 @@ std::vector<Bound> parse_bounds(const std::string& text);
 
 struct PrivacyTerms {
   double epsilon = 0, delta = 0;
-  std::vector<Bound> bounds;   // in their order
-  double multiplier = 0;       // of the noise: its standard deviation over the sensitivity
-  double sensitivity = 0;      // how far one row moves all moments: Euclidean length, |z| <= 1
-  std::int64_t sigma = 0;      // of the noise on each integer
-  double noise() const;        // of each moment of rows in [-1, 1]
+  std::vector<Bound> bounds;  // in their order
+  double multiplier = 0;      // of the noise: its standard deviation over the sensitivity
+  double sensitivity = 0;     // how far one row moves all moments: Euclidean length, |z| <= 1
+  std::int64_t sigma = 0;     // of the noise on each integer
+  double noise() const;       // of each moment of rows in [-1, 1]
 
   // `privacy` is "epsilon=4,delta=1e-5". BadInput where one of the two texts makes no sense.
   static PrivacyTerms parse(std::string_view privacy, const std::string& bounds);

@@ -19,15 +19,14 @@
 namespace affpcl {
 namespace {
 
-constexpr double kOfDelta = 0.001;  // what privacy.cc leaves
+constexpr double kOfDelta = 0.001;                       // what privacy.cc leaves
 constexpr std::size_t kMostRows = std::size_t{1} << 29;  // of an agent: sums stay below 2^62
 
-std::int64_t whole(double z) {
-  return std::llround(std::clamp(z, -1.0, 1.0) * (1 << kUnitBits));
-}
+std::int64_t whole(double z) { return std::llround(std::clamp(z, -1.0, 1.0) * (1 << kUnitBits)); }
 
 std::string hash_of(const PrivacyTerms& terms, const Release& exact) {
-  std::string text = fmt::format("{} {} {} {}", terms.epsilon, terms.delta, terms.sigma, exact.width);
+  std::string text =
+      fmt::format("{} {} {} {}", terms.epsilon, terms.delta, terms.sigma, exact.width);
   for (const Bound& b : terms.bounds) {
     text += fmt::format(" {} {} {}", b.column, b.low, b.high);
     for (const std::string& level : b.levels) text += "|" + level;
@@ -44,9 +43,10 @@ Json read_release(const std::string& file) {
   try {
     return parse_json(text);
   } catch (const BadInput& e) {
-    throw BadInput(fmt::format("{} is damaged ({}): it is the one release of this site's rows, and another would cost "
-                               "privacy again",
-                               file, e.what()));
+    throw BadInput(fmt::format(
+        "{} is damaged ({}): it is the one release of this site's rows, and another would cost "
+        "privacy again",
+        file, e.what()));
   }
 }
 
@@ -63,7 +63,9 @@ Release exact_moments(const Frame& frame) {
   release.numbers.assign(frame.agents.size() * release.moments(), 0);
   std::vector<std::int64_t> z(w);
   for (std::size_t i = 0; i < frame.agents.size(); ++i) {
-    if (frame.agent_rows(i) > kMostRows) throw BadInput(fmt::format("agent '{}' has more rows than `privacy` can add", frame.agents[i]));
+    if (frame.agent_rows(i) > kMostRows)
+      throw BadInput(
+          fmt::format("agent '{}' has more rows than `privacy` can add", frame.agents[i]));
     std::int64_t* const sums = release.numbers.data() + i * release.moments();
     for (std::size_t r = frame.begin(i, 0); r < frame.begin(i + 1, 0); ++r) {
       for (std::size_t j = 0; j + 1 < w; ++j) z[j] = whole(frame.X[j * frame.rows + r]);
@@ -77,10 +79,13 @@ Release exact_moments(const Frame& frame) {
 
 void add_noise(const PrivacyTerms& terms, RandomBits& bits, Release& release) {
   const auto numbers = static_cast<double>(release.numbers.size());
-  if (discrete_delta(terms.epsilon, static_cast<double>(terms.sigma), numbers) > kOfDelta * terms.delta)
-    throw BadInput(fmt::format("`privacy` with epsilon {:g} and delta {:g} is not exact for {} moments; take a smaller epsilon "
-                               "or a larger delta",
-                               terms.epsilon, terms.delta, numbers));
+  if (discrete_delta(terms.epsilon, static_cast<double>(terms.sigma), numbers) >
+      kOfDelta * terms.delta)
+    throw BadInput(
+        fmt::format("`privacy` with epsilon {:g} and delta {:g} is not exact for {} moments; take "
+                    "a smaller epsilon "
+                    "or a larger delta",
+                    terms.epsilon, terms.delta, numbers));
   for (std::int64_t& number : release.numbers) number += discrete_gaussian(terms.sigma, bits);
 }
 
@@ -92,23 +97,28 @@ Release released_once(const std::string& file, const std::string& job, const Pri
     const Json kept = read_release(file);
     if (kept.get_or<std::string>("job", "") == job) {
       if (kept.get<std::string>("of") != of)
-        throw BadInput(fmt::format("the rows or the bounds have changed since this site made its release in this job ({}): "
-                                   "another release would cost privacy again",
-                                   file));
+        throw BadInput(
+            fmt::format("the rows or the bounds have changed since this site made its release in "
+                        "this job ({}): "
+                        "another release would cost privacy again",
+                        file));
       release.numbers = kept.get<std::vector<std::int64_t>>("numbers");
       return release;
     }
   }
   add_noise(terms, bits, release);
   if (!file.empty())
-    write_file(file, print_json(Json{{"format", "affpcl-release"},
-                                     {"about", "stays at the site, as its rows do: `of` depends on them without noise"},
-                                     {"job", job},
-                                     {"of", of},
-                                     {"epsilon", terms.epsilon},
-                                     {"delta", terms.delta},
-                                     {"numbers", release.numbers}}) +
-                         "\n");
+    write_file(
+        file,
+        print_json(
+            Json{{"format", "affpcl-release"},
+                 {"about", "stays at the site, as its rows do: `of` depends on them without noise"},
+                 {"job", job},
+                 {"of", of},
+                 {"epsilon", terms.epsilon},
+                 {"delta", terms.delta},
+                 {"numbers", release.numbers}}) +
+            "\n");
   return release;
 }
 

@@ -15,10 +15,11 @@ namespace affpcl {
 
 struct Release {
   std::vector<std::string> agents;
-  std::size_t width = 0;              // of z = (1, x, y)
-  std::vector<std::int64_t> numbers = {};  // [agent][j][k <= j]: sums of z_j z_k, in units of kUnit^2
+  std::size_t width = 0;  // of z = (1, x, y)
+  std::vector<std::int64_t> numbers =
+      {};  // [agent][j][k <= j]: sums of z_j z_k, in units of kUnit^2
 
-  std::size_t moments() const { return width * (width + 1) / 2; }  // of an agent
+  std::size_t moments() const { return width * (width + 1) / 2; }        // of an agent
   double moment(std::size_t agent, std::size_t j, std::size_t k) const;  // of z
 };
 

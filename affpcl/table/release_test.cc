@@ -36,7 +36,8 @@ Frame frame_of(const std::vector<std::array<double, 3>>& rows) {
 }
 
 TEST(Release, HasTheMomentsOfTheClippedRows) {
-  const Release r = exact_moments(frame_of({{0.5, -0.25, 1}, {2, -7, 0.5}}));  // the second row is 1, 1, -1, .5
+  const Release r =
+      exact_moments(frame_of({{0.5, -0.25, 1}, {2, -7, 0.5}}));  // the second row is 1, 1, -1, .5
   EXPECT_EQ(r.moments(), 10u);
   EXPECT_DOUBLE_EQ(r.moment(0, 0, 0), 2);
   EXPECT_DOUBLE_EQ(r.moment(0, 0, 1), 1.5);
@@ -57,7 +58,8 @@ TEST(Release, NoRowMovesItFartherThanItsSensitivity) {
         const Release one = exact_moments(frame_of({{a, b, y}}));
         double squares = 0;
         for (std::size_t k = 0; k < one.numbers.size(); ++k) {
-          const double moved = static_cast<double>(one.numbers[k] - none.numbers[k]) * kUnit * kUnit;
+          const double moved =
+              static_cast<double>(one.numbers[k] - none.numbers[k]) * kUnit * kUnit;
           squares += moved * moved;
         }
         most = std::max(most, std::sqrt(squares));
@@ -70,16 +72,20 @@ TEST(Release, NoRowMovesItFartherThanItsSensitivity) {
 
 // A column of texts counts once, however many levels it has: a row has at most one 1.
 TEST(Release, LevelsCountOnce) {
-  const PrivacyTerms two = terms("epsilon=1,delta=1e-5", "y=0:1,a=b|c"), many = terms("epsilon=1,delta=1e-5", "y=0:1,a=b|c|d|e|f|g");
+  const PrivacyTerms two = terms("epsilon=1,delta=1e-5", "y=0:1,a=b|c"),
+                     many = terms("epsilon=1,delta=1e-5", "y=0:1,a=b|c|d|e|f|g");
   EXPECT_EQ(two.sensitivity, many.sensitivity);
 }
 
 TEST(Release, TextsOfTermsAreRefusedInOneSentence) {
   const std::string bounds = "y=0:1";
-  for (const char* bad : {"epsilon=4", "delta=1e-5", "epsilon=0,delta=1e-5", "epsilon=4,delta=1", "epsilon=4,delta=0",
-                          "epsilon=nan,delta=1e-5", "epsilon=4,delta=1e-5,alpha=2", "epsilon=4,epsilon=4,delta=1e-5", "4,1e-5"})
+  for (const char* bad :
+       {"epsilon=4", "delta=1e-5", "epsilon=0,delta=1e-5", "epsilon=4,delta=1", "epsilon=4,delta=0",
+        "epsilon=nan,delta=1e-5", "epsilon=4,delta=1e-5,alpha=2", "epsilon=4,epsilon=4,delta=1e-5",
+        "4,1e-5"})
     EXPECT_THROW(terms(bad, bounds), BadInput) << bad;
-  for (const char* bad : {"", "y=1:0", "y=0:0", "y=a", "y=a|a", "y=a|", "y=0:inf", "=0:1", "y=0:1,y=0:2", "y=0:1:2", "no-such-file"})
+  for (const char* bad : {"", "y=1:0", "y=0:0", "y=a", "y=a|a", "y=a|", "y=0:inf", "=0:1",
+                          "y=0:1,y=0:2", "y=0:1:2", "no-such-file"})
     EXPECT_THROW(terms("epsilon=4,delta=1e-5", bad), BadInput) << bad;
   const std::vector<Bound> found = parse_bounds("\"a,b=-1e3:2\",kind=x|y z|w");
   EXPECT_EQ(found[0].column, "a,b");
@@ -89,7 +95,8 @@ TEST(Release, TextsOfTermsAreRefusedInOneSentence) {
 
 class KeptRelease : public testing::Test {
  protected:
-  KeptRelease() : folder_((std::filesystem::temp_directory_path() / "affpcl-release-XXXXXX").string()) {
+  KeptRelease()
+      : folder_((std::filesystem::temp_directory_path() / "affpcl-release-XXXXXX").string()) {
     EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
   }
   ~KeptRelease() override { std::filesystem::remove_all(folder_); }
@@ -102,12 +109,14 @@ TEST_F(KeptRelease, IsMadeOnceInAJob) {
   const Frame rows = frame_of({{0.5, 0, 1}}), others = frame_of({{0.5, 0, 0.9}});
   SeededBits bits(1);
   const Release first = released_once(file, "job", t, rows, bits);
-  EXPECT_EQ(released_once(file, "job", t, rows, bits).numbers, first.numbers);  // a resume draws nothing anew
+  EXPECT_EQ(released_once(file, "job", t, rows, bits).numbers,
+            first.numbers);  // a resume draws nothing anew
   EXPECT_THROW(released_once(file, "job", t, others, bits), BadInput);
   EXPECT_THROW(released_once(file, "job", terms("epsilon=8,delta=1e-5"), rows, bits), BadInput);
   EXPECT_EQ(released_once(file, "job", t, rows, bits).numbers, first.numbers);
   EXPECT_NE(released_once(file, "other job", t, rows, bits).numbers, first.numbers);
-  EXPECT_NE(released_once("", "", t, rows, bits).numbers, released_once("", "", t, rows, bits).numbers);
+  EXPECT_NE(released_once("", "", t, rows, bits).numbers,
+            released_once("", "", t, rows, bits).numbers);
   std::ofstream(file) << "{";
   EXPECT_THROW(released_once(file, "other job", t, rows, bits), BadInput);
 }
@@ -120,8 +129,9 @@ double upper_bound(int hits, int trials, double chance) {
     const double p = (low + high) / 2;
     double below = 0;
     for (int k = 0; k <= hits; ++k)
-      below += std::exp(std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) - std::lgamma(trials - k + 1.0) + k * std::log(p) +
-                        (trials - k) * std::log1p(-p));
+      below +=
+          std::exp(std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) -
+                   std::lgamma(trials - k + 1.0) + k * std::log(p) + (trials - k) * std::log1p(-p));
     (below > chance ? low : high) = p;
   }
   return high;
@@ -132,16 +142,19 @@ double upper_bound(int hits, int trials, double chance) {
 // cannot lie below; it must lie below what was promised, and near enough to mean something.
 TEST(Release, AnAuditFindsNoMoreThanWasPromised) {
   const PrivacyTerms t = terms("epsilon=1,delta=1e-5");
-  const Release without = exact_moments(frame_of({{0.3, 0.1, 0.2}})), with = exact_moments(frame_of({{0.3, 0.1, 0.2}, {1, -1, 1}}));
+  const Release without = exact_moments(frame_of({{0.3, 0.1, 0.2}})),
+                with = exact_moments(frame_of({{0.3, 0.1, 0.2}, {1, -1, 1}}));
   std::vector<double> toward;
-  for (std::size_t k = 0; k < with.numbers.size(); ++k) toward.push_back(static_cast<double>(with.numbers[k] - without.numbers[k]) * kUnit * kUnit);
+  for (std::size_t k = 0; k < with.numbers.size(); ++k)
+    toward.push_back(static_cast<double>(with.numbers[k] - without.numbers[k]) * kUnit * kUnit);
   constexpr int kTrials = 20'000;
   SeededBits bits(11);
   const auto length = [&](const Release& exact) {
     Release r = exact;
     add_noise(t, bits, r);
     double sum = 0;
-    for (std::size_t k = 0; k < toward.size(); ++k) sum += toward[k] * static_cast<double>(r.numbers[k] - without.numbers[k]) * kUnit * kUnit;
+    for (std::size_t k = 0; k < toward.size(); ++k)
+      sum += toward[k] * static_cast<double>(r.numbers[k] - without.numbers[k]) * kUnit * kUnit;
     return sum / t.sensitivity;
   };
   std::vector<double> in(kTrials), out(kTrials);
@@ -149,9 +162,14 @@ TEST(Release, AnAuditFindsNoMoreThanWasPromised) {
   for (double& v : out) v = length(without);
   double found = 0;
   constexpr double kChance = 1e-4;  // of a false alarm, for each of the thresholds and both rates
-  for (double limit = 2 * t.noise() - 0.5 * t.noise(); limit < 3 * t.noise(); limit += 0.25 * t.noise()) {
-    const auto beyond = [&](const std::vector<double>& v) { return static_cast<int>(std::count_if(v.begin(), v.end(), [&](double x) { return x > limit; })); };
-    const double missed = upper_bound(kTrials - beyond(in), kTrials, kChance), fooled = upper_bound(beyond(out), kTrials, kChance);
+  for (double limit = 2 * t.noise() - 0.5 * t.noise(); limit < 3 * t.noise();
+       limit += 0.25 * t.noise()) {
+    const auto beyond = [&](const std::vector<double>& v) {
+      return static_cast<int>(
+          std::count_if(v.begin(), v.end(), [&](double x) { return x > limit; }));
+    };
+    const double missed = upper_bound(kTrials - beyond(in), kTrials, kChance),
+                 fooled = upper_bound(beyond(out), kTrials, kChance);
     found = std::max(found, std::log(std::max(1e-300, 1 - missed - t.delta) / fooled));
   }
   RecordProperty("epsilon_audited", std::to_string(found));

@@ -56,8 +56,7 @@ RowLoss row_loss(const Frame& frame, std::size_t agent, std::size_t row,
       e -= channels[c] * (channels.size() == 1 ? 1 : frame.theta[agent * frame.channels + c]);
     return {e * e, 0};
   }
-  const std::vector<double> q =
-      class_probabilities({channels.begin(), channels.end()}, classes);
+  const std::vector<double> q = class_probabilities({channels.begin(), channels.end()}, classes);
   const auto top = std::max_element(q.begin(), q.end()) - q.begin();
   return {-std::log(q[static_cast<std::size_t>(frame.classes[row])]),
           top == frame.classes[row] ? 1.0 : 0.0};
@@ -69,7 +68,7 @@ ModelGap parabola(const RowLoss& chosen, const RowLoss& independent, const RowLo
 }
 
 void RowTally::add(const RowScore& row, double y) {
-  const auto each = [&](Losses& to, double RowLoss::* of) {
+  const auto each = [&](Losses& to, double RowLoss::*of) {
     affpcl::add(to, {row.chosen.*of, row.kinds[0].*of, row.kinds[1].*of, row.kinds[2].*of});
   };
   each(loss, &RowLoss::loss), each(right, &RowLoss::right);
@@ -150,10 +149,9 @@ void score_all(const std::vector<RowTally>& own, const RowTally& all, std::size_
     out[0] += std::pow(t.loss.independent - t.loss.chosen - t.rows * gain, 2), out[1] += t.rows > 0;
   });
   const double squares = found[0], agents = found[1];
-  const double half = agents > 1
-                          ? student_quantile((1 + result.level) / 2, agents - 1) *
-                                std::sqrt(squares * agents / (agents - 1)) / rows
-                          : kNaN;
+  const double half = agents > 1 ? student_quantile((1 + result.level) / 2, agents - 1) *
+                                       std::sqrt(squares * agents / (agents - 1)) / rows
+                                 : kNaN;
   result.gain = {gain, gain - half, gain + half, gain};
 }
 
@@ -201,10 +199,10 @@ GainEvidence evidence_of(const RowTally& own, const RowTally& all, const Encodin
 void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, const Frame& frame,
                   Team& team, FitResult& result) {
   std::vector<GainEvidence> evidence;
-  for (const RowTally& t : tallies)
-    evidence.push_back(evidence_of(t, all, result.model.encoding));
-  const std::vector<ShrunkGain> gains = shrink_gains(
-      evidence, static_cast<double>(frame.d), frame.agents.size(), team, result.level, !frame.joined);
+  for (const RowTally& t : tallies) evidence.push_back(evidence_of(t, all, result.model.encoding));
+  const std::vector<ShrunkGain> gains =
+      shrink_gains(evidence, static_cast<double>(frame.d), frame.agents.size(), team, result.level,
+                   !frame.joined);
   for (std::size_t i = 0; i < tallies.size(); ++i) {
     AgentScore& a = result.agents[i];
     a.gain = gains[i].gain;
@@ -219,12 +217,13 @@ void set_verdicts(const std::vector<RowTally>& tallies, const RowTally& all, con
   }
 }
 
-std::string reason(const AgentModel& agent, std::size_t held_out, SolverKind solver,
-                   std::size_t d, bool joined) {
+std::string reason(const AgentModel& agent, std::size_t held_out, SolverKind solver, std::size_t d,
+                   bool joined) {
   if (agent.rows == 1) return "one row, so nothing is held out: the gain is that of similar agents";
   if (held_out == 0) return "no held-out row: the gain is that of similar agents";
   if (agent.kind != Kind::kPersonalised && solver == SolverKind::kStream)
-    return fmt::format("given the {} model: clearly better on its recent rows", to_text(agent.kind));
+    return fmt::format("given the {} model: clearly better on its recent rows",
+                       to_text(agent.kind));
   if (const ByKind<double>& w = agent.stacked; w[0] < kMostly)
     return fmt::format("{:.0f} % personalised, {:.0f} % independent, {:.0f} % {}", 100 * w[0],
                        100 * w[1], 100 * w[2], joined ? "centre" : "pooled");

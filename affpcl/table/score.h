@@ -49,7 +49,7 @@ struct RowTally {
   Losses loss, right;
   double rows = 0, y1 = 0, y2 = 0;
   double gap = 0, norm = 0, slope = 0, slope2 = 0;  // slope2: squares of the rows' slopes
-  double distance = 0;                    // squared, of the two models' linear predictors
+  double distance = 0;                              // squared, of the two models' linear predictors
   // Of the two models from all rows: their squared distance on a new row, the standard deviation of
   // its logarithm, and the mean square of the chosen model's error along their difference. NaN where
   // the solver does not say. Where `new_rows` has a norm it has the gap and the norm of new rows, and

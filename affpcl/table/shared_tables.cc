@@ -79,7 +79,8 @@ void read_on_all_ranks(Processes& all, FunctionRef<void()> work) {
   std::vector<std::string> list;
   for (const std::vector<std::string>& theirs : all_gather(all, refused)) {
     if (theirs.empty()) continue;
-    for (std::size_t k = 1; k < theirs.size() && list.size() < kMost; ++k) list.push_back(theirs[k]);
+    for (std::size_t k = 1; k < theirs.size() && list.size() < kMost; ++k)
+      list.push_back(theirs[k]);
     if (theirs[0] == "fatal" || list.size() == kMost) break;
   }
   throw BadInput(several(list));

@@ -74,7 +74,8 @@ bool dates_everywhere(const Column& c, Processes& processes) {
 }
 
 // What the first has and the second lacks.
-std::vector<std::string> beyond(const std::vector<std::string>& names, const std::vector<std::string>& others) {
+std::vector<std::string> beyond(const std::vector<std::string>& names,
+                                const std::vector<std::string>& others) {
   std::vector<std::string> found;
   for (const std::string& name : names)
     if (!has(others, name)) found.push_back(name);
@@ -86,7 +87,8 @@ std::string columns_of(const std::string& site, const std::vector<std::string>& 
 }
 
 // All sites say the same sentence: of a site with columns that most have, and of the first that differs from it.
-void refuse_other_columns(const std::vector<std::string>& sites, const std::vector<std::vector<std::string>>& all) {
+void refuse_other_columns(const std::vector<std::string>& sites,
+                          const std::vector<std::vector<std::string>>& all) {
   const auto same = [&](std::size_t a, std::size_t b) {
     return beyond(all[a], all[b]).empty() && beyond(all[b], all[a]).empty();
   };
@@ -98,12 +100,15 @@ void refuse_other_columns(const std::vector<std::string>& sites, const std::vect
   }
   for (std::size_t s = 0; s < all.size(); ++s) {
     if (same(usual, s)) continue;
-    const std::vector<std::string> more = beyond(all[usual], all[s]), other = beyond(all[s], all[usual]);
-    throw BadInput(fmt::format("the columns of sites '{}' and '{}' differ: {}{}{}; all sites need the same columns (`features` or "
-                               "`exclude` chooses them)",
-                               sites[usual], sites[s], more.empty() ? "" : columns_of(sites[usual], more),
-                               more.empty() || other.empty() ? "" : " where ",
-                               other.empty() ? "" : columns_of(sites[s], other)));
+    const std::vector<std::string> more = beyond(all[usual], all[s]),
+                                   other = beyond(all[s], all[usual]);
+    throw BadInput(
+        fmt::format("the columns of sites '{}' and '{}' differ: {}{}{}; all sites need the same "
+                    "columns (`features` or "
+                    "`exclude` chooses them)",
+                    sites[usual], sites[s], more.empty() ? "" : columns_of(sites[usual], more),
+                    more.empty() || other.empty() ? "" : " where ",
+                    other.empty() ? "" : columns_of(sites[s], other)));
   }
 }
 
@@ -131,10 +136,11 @@ void refuse_unlike_classes(const Column& c, std::size_t own, const FrameOptions&
   constexpr std::size_t kTwo = 2;
   if (c.levels.size() <= kTwo || o.family == "multinomial") return;
   if (sum(processes, own > kTwo ? 1 : 0) > 0) return;
-  throw BadInput(fmt::format(
-      "{}: over all sites the target '{}' has {} classes ('{}'), and at no site more than two; write "
-      "them alike at all sites, or state `family multinomial`",
-      tables.parts[0].path, c.name, c.levels.size(), join(c.levels, "', '")));
+  throw BadInput(
+      fmt::format("{}: over all sites the target '{}' has {} classes ('{}'), and at no site more "
+                  "than two; write "
+                  "them alike at all sites, or state `family multinomial`",
+                  tables.parts[0].path, c.name, c.levels.size(), join(c.levels, "', '")));
 }
 
 }  // namespace
@@ -152,7 +158,8 @@ Tables read_site(const std::vector<std::string>& files, const std::vector<std::s
   sum(processes, std::span(texts).subspan(shift));
   TableOptions again{.reading = o.reading};
   for (std::size_t c = shift; c < texts.size(); ++c)
-    if (texts[c] > 0 && !is_text(tables.columns[c])) again.columns.push_back(tables.columns[c].name);
+    if (texts[c] > 0 && !is_text(tables.columns[c]))
+      again.columns.push_back(tables.columns[c].name);
   again.text = again.columns;
   if (!again.columns.empty())  // only the file has its numbers as they were written
     for (Column& c : read_tables(files, o.beside, again).columns)
@@ -163,8 +170,7 @@ Tables read_site(const std::vector<std::string>& files, const std::vector<std::s
     if (!is_text(column) || !(target || is_feature(o, encoding, column.name))) continue;
     processes.set_purpose("numbers and texts of columns");
     Problems problems;
-    if (!has(o.categorical, column.name))
-      note_slip(tables, column, o.levels, processes, problems);
+    if (!has(o.categorical, column.name)) note_slip(tables, column, o.levels, processes, problems);
     problems.refuse(processes);
     processes.set_purpose("names of levels");
     const std::size_t own = column.levels.size();

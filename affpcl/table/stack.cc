@@ -24,9 +24,9 @@ using Shares = std::array<double, kStackGrid>;
 Shares likelihoods(const StackLosses& of, bool log_losses, double typical) {
   Shares log_p;
   for (std::size_t g = 0; g < kStackGrid; ++g)
-    log_p[g] = log_losses ? -of.loss[g]
-                          : -(kPriorRows + of.rows) / 2 *
-                                std::log(kPriorRows * typical + of.loss[g]);
+    log_p[g] = log_losses
+                   ? -of.loss[g]
+                   : -(kPriorRows + of.rows) / 2 * std::log(kPriorRows * typical + of.loss[g]);
   const double top = *std::max_element(log_p.begin(), log_p.end());
   for (double& v : log_p) v = std::exp(v - top);
   return log_p;
@@ -85,9 +85,8 @@ std::vector<ByKind<double>> stack_weights(const std::vector<StackLosses>& losses
       to[g] = (shares[g] + kAnywhere / kStackGrid + (g == 0 ? kPersonalised : 0)) / all;
     return to;
   };
-  squarem(prior, kSteps, kStill, next, [](const Vector& p) {
-    return *std::min_element(p.begin(), p.end()) > 0;
-  });
+  squarem(prior, kSteps, kStill, next,
+          [](const Vector& p) { return *std::min_element(p.begin(), p.end()) > 0; });
 
   std::vector<ByKind<double>> weights;
   for (const Shares& l : likelihood) {

@@ -80,8 +80,7 @@ Values01 look_at(const Column& c, Processes& processes) {
   for (double v : c.numbers)
     if (!std::isnan(v)) ++found[v == 0 ? 0 : v == 1 ? 1 : v > 0 && v == std::floor(v) ? 2 : 3];
   sum(processes, found);
-  return {found[0] > 0 && found[1] > 0 && found[2] + found[3] == 0,
-          found[3] == 0 && found[2] > 0};
+  return {found[0] > 0 && found[1] > 0 && found[2] + found[3] == 0, found[3] == 0 && found[2] > 0};
 }
 
 // The family that the options ask for; nullopt: to be chosen by the target.
@@ -121,29 +120,33 @@ std::size_t width_of_features(const Tables& tables, const FrameOptions& o,
 Family family_of_classes(const FrameOptions& o, std::optional<Family> family, std::size_t classes,
                          std::size_t columns, bool text, std::vector<std::string>& notes) {
   if (family == Family::kBinomial && classes != 2)
-    throw BadInput(fmt::format("the target '{}' has {} classes; `family multinomial` takes more "
-                               "than two",
-                               o.target, classes));
+    throw BadInput(
+        fmt::format("the target '{}' has {} classes; `family multinomial` takes more "
+                    "than two",
+                    o.target, classes));
   if (family == Family::kOrdinal && classes < 3)
-    throw BadInput(fmt::format("the target '{}' has two classes, which is `family binomial`",
-                               o.target));
+    throw BadInput(
+        fmt::format("the target '{}' has two classes, which is `family binomial`", o.target));
   if (family) return *family == Family::kMultinomial && classes == 2 ? Family::kBinomial : *family;
   if (classes > 2 && (classes - 1) * columns > kMostOfMultinomial) {
-    notes.push_back(fmt::format(
-        "'{}' has {} classes, and there are about {} columns: least squares on class indicators, which "
-        "is fast; `family multinomial` fits probabilities",
-        o.target, classes, columns));
+    notes.push_back(
+        fmt::format("'{}' has {} classes, and there are about {} columns: least squares on class "
+                    "indicators, which "
+                    "is fast; `family multinomial` fits probabilities",
+                    o.target, classes, columns));
     return Family::kGaussian;
   }
   if (classes > 2) {
-    notes.push_back(fmt::format("'{}' has {} classes: a multinomial family (`family gaussian` fits "
-                                "least squares on class indicators)",
-                                o.target, classes));
+    notes.push_back(
+        fmt::format("'{}' has {} classes: a multinomial family (`family gaussian` fits "
+                    "least squares on class indicators)",
+                    o.target, classes));
     return Family::kMultinomial;
   }
-  notes.push_back(fmt::format("'{}' has two values{}: a binomial family (`family gaussian` keeps "
-                              "least squares)",
-                              o.target, text ? "" : ", 0 and 1"));
+  notes.push_back(
+      fmt::format("'{}' has two values{}: a binomial family (`family gaussian` keeps "
+                  "least squares)",
+                  o.target, text ? "" : ", 0 and 1"));
   return Family::kBinomial;
 }
 
@@ -186,8 +189,8 @@ RowAgents encode_agents(const Tables& tables, const FrameOptions& o, Processes& 
   for (std::size_t r = 0; r < tables.rows; ++r) {
     if (agents.of_row[r] >= 0) continue;
     if (!drop && without == 0)
-      marked.problems.add(tables.complaint(
-          r, c.name, "", "names no agent; `missing drop` leaves such rows out"));
+      marked.problems.add(
+          tables.complaint(r, c.name, "", "names no agent; `missing drop` leaves such rows out"));
     ++without;
     agents.of_row[r] = 0;
     marked.keep[r] = 0;
@@ -257,10 +260,10 @@ Target encode_target(const Tables& tables, const FrameOptions& o, Processes& pro
     const Column& c = *tables.find(name);
     const bool slip = o.task != Task::kClassify && o.task != Task::kRegress &&
                       note_slip(tables, c, o.levels, processes, marked.problems);
-    const std::string why = !o.channels.empty()        ? "a channel has to be"
-                            : o.task == Task::kRegress ? "`task regress` needs"
-                                                       : fmt::format("`family {}` needs",
-                                                                     to_text(encoding.family));
+    const std::string why = !o.channels.empty() ? "a channel has to be"
+                            : o.task == Task::kRegress
+                                ? "`task regress` needs"
+                                : fmt::format("`family {}` needs", to_text(encoding.family));
     if (!classify && !slip && !note_text(tables, c, why, processes, marked.problems))
       note_number(tables, c, encoding.family, o, marked.problems);
     for (std::size_t r = 0; r < tables.rows; ++r) {
@@ -297,9 +300,10 @@ void encode_classes(const Tables& tables, const FrameOptions& o, Processes& proc
           "multinomial` has");
   } else if (!family && o.channels.empty() && o.trials.empty() &&
              look_at(*tables.find(o.target), processes).counts) {
-    marked.notes.push_back(fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
-                                       "`family poisson` fits them",
-                                       o.target));
+    marked.notes.push_back(
+        fmt::format("'{}' holds whole numbers from 0 on; if they are counts, "
+                    "`family poisson` fits them",
+                    o.target));
   }
 }
 

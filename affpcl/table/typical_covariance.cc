@@ -8,7 +8,7 @@ namespace affpcl {
 namespace {
 
 constexpr double kNoVariance = 1e-12;  // of the largest eigenvalue
-constexpr int kDigits = 6;             // of the largest number that are kept, so that files are short
+constexpr int kDigits = 6;  // of the largest number that are kept, so that files are short
 
 // To so many digits of the largest number.
 void round_to_digits(std::span<double> x) {
@@ -62,7 +62,8 @@ void TypicalCovariance::reduce(LinearModel& m) const {
   };
   const double all = mean_from(0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(eigen.values[a] - all) * weight[a] > std::abs(eigen.values[b] - all) * weight[b];
+    return std::abs(eigen.values[a] - all) * weight[a] >
+           std::abs(eigen.values[b] - all) * weight[b];
   });
   m.near_cov.scale = mean_from(kept);
   m.near_cov.weights.resize(kept);

@@ -23,7 +23,8 @@ class TypicalCovariance {
 
  private:
   Matrix typical_, second_;
-  Matrix root_, whitening_;  // root'root = typical; whitening typical whitening' = I where it has rank
+  Matrix root_,
+      whitening_;  // root'root = typical; whitening typical whitening' = I where it has rank
 };
 
 }  // namespace affpcl

@@ -288,9 +288,10 @@ class PythonMethod final : public Method {
                       "nor of the centre; that is what is scored",
                       name_, d_));
     if (!names_.centre.empty() && !shared_ && !moves_centre_)
-      throw BadInput(fmt::format("method '{}' declares fields of the centre, and has no function "
-                                 "centre(self, mean, centre) that changes them",
-                                 name_));
+      throw BadInput(
+          fmt::format("method '{}' declares fields of the centre, and has no function "
+                      "centre(self, mean, centre) that changes them",
+                      name_));
     if (contributes_ != !names_.sum.empty())
       throw BadInput(
           fmt::format("method '{}': what contribute adds up has to be declared as "

@@ -14,8 +14,8 @@
 
 #include "affpcl/base/error.h"
 #include "affpcl/base/files.h"
-#include "affpcl/output/fit_headline.h"
 #include "affpcl/output/federation_file.h"
+#include "affpcl/output/fit_headline.h"
 #include "affpcl/output/model_file.h"
 #include "python/core/core.h"
 
@@ -90,8 +90,7 @@ FitResult with_progress(FitOptions options, nb::object progress, Work work) {
 FitResult fit_arrays(const Array& X, const std::vector<std::string>& columns, const Array& y,
                      const std::vector<std::string>& labels, const Groups& groups,
                      FitOptions options, const Maybe& row_weight, const Maybe& trials,
-                     const Maybe& offset, const std::optional<Groups>& folds,
-                     nb::object progress) {
+                     const Maybe& offset, const std::optional<Groups>& folds, nb::object progress) {
   Arrays arrays = arrays_of(X, columns, groups);
   if (row_weight) arrays.row_weight = column_of(*row_weight);
   if (trials) arrays.trials = column_of(*trials);
@@ -180,8 +179,8 @@ Numbers predict_table(const Model& model, const DataTable& table, double level) 
 
 void add_rows(DataTable& table, std::size_t rows, const std::string& name) {
   if (!table.columns.empty() && static_cast<std::size_t>(table.rows) != rows)
-    throw BadInput(fmt::format("column '{}' has {} rows, and the others have {}", name, rows,
-                               table.rows));
+    throw BadInput(
+        fmt::format("column '{}' has {} rows, and the others have {}", name, rows, table.rows));
   table.rows = static_cast<std::int64_t>(rows);
 }
 
@@ -201,8 +200,8 @@ void add_texts(DataTable& table, const std::string& name, const Groups& texts) {
   for (const std::int32_t code : c.codes) {
     c.missing += code < 0;
     if (code >= 0 && static_cast<std::size_t>(code) >= c.levels.size())
-      throw BadInput(fmt::format("column '{}' holds the code {} of {} texts", name, code,
-                                 c.levels.size()));
+      throw BadInput(
+          fmt::format("column '{}' holds the code {} of {} texts", name, code, c.levels.size()));
   }
   table.columns.push_back(std::move(c));
 }
@@ -350,12 +349,13 @@ void bind_names(nb::class_<Model>& c) {
   c.def_prop_ro("solver", [](const Model& m) { return std::string(to_text(m.solver)); })
       .def_prop_ro("method", [](const Model& m) { return m.method; })
       .def_prop_ro("family", [](const Model& m) { return std::string(to_text(m.encoding.family)); })
-      .def_prop_ro("estimate",
-                   [](const Model& m) {
-                     return m.solver == SolverKind::kExact ? std::string(m.estimate()) : std::string();
-                   },
-                   "whether the variances maximise the likelihood (ml) or the restricted one (reml); of a "
-                   "stream: empty")
+      .def_prop_ro(
+          "estimate",
+          [](const Model& m) {
+            return m.solver == SolverKind::kExact ? std::string(m.estimate()) : std::string();
+          },
+          "whether the variances maximise the likelihood (ml) or the restricted one (reml); of a "
+          "stream: empty")
       .def_prop_ro("rows", [](const Model& m) { return m.rows; })
       .def_prop_ro("missing",
                    [](const Model& m) { return std::string(name_of(m.encoding.missing)); })
@@ -390,19 +390,22 @@ void bind_model(nb::module_& m) {
       .def(nb::init<decltype(Groups::codes), std::vector<std::string>>(), nb::arg("codes"),
            nb::arg("names"));
   nb::class_<DataTable>(m, "DataTable", "Columns of numbers and texts in memory.")
-      .def("__init__",
-           [](DataTable* t, const std::string& name) {
-             new (t) DataTable;
-             t->path = name;
-           },
-           nb::arg("name") = "the table")
+      .def(
+          "__init__",
+          [](DataTable* t, const std::string& name) {
+            new (t) DataTable;
+            t->path = name;
+          },
+          nb::arg("name") = "the table")
       .def("add_numbers", &add_numbers, nb::arg("name"), nb::arg("numbers"))
       .def("add_texts", &add_texts, nb::arg("name"), nb::arg("texts"),
            "Codes into texts; -1: missing.");
-  nb::class_<Model> c(m, "Model", "One linear model per agent, as model.json holds it.\n\n"
-                      ">>> import affpcl\n"
-                      ">>> rows = {'agent': ['a', 'b'] * 10, 'size': list(range(20)), 'y': list(range(20))}\n"
-                      ">>> affpcl.fit(rows, target='y').model.sources\n['size']");
+  nb::class_<Model> c(
+      m, "Model",
+      "One linear model per agent, as model.json holds it.\n\n"
+      ">>> import affpcl\n"
+      ">>> rows = {'agent': ['a', 'b'] * 10, 'size': list(range(20)), 'y': list(range(20))}\n"
+      ">>> affpcl.fit(rows, target='y').model.sources\n['size']");
   bind_names(c);
   bind_arrays(c);
   const auto parse = [](const std::string& text) { return parse_model(text, "the model"); };
@@ -430,7 +433,8 @@ void bind_model(nb::module_& m) {
           [](const Model& model, const std::vector<std::string>& files, double level) {
             return predict(model, files, {}, level).csv;
           },
-          nb::arg("files"), nb::arg("level") = kConfidence, nb::call_guard<nb::gil_scoped_release>(),
+          nb::arg("files"), nb::arg("level") = kConfidence,
+          nb::call_guard<nb::gil_scoped_release>(),
           "The files' rows with their predictions, as CSV.");
 }
 
@@ -441,9 +445,8 @@ void bind_fit(nb::module_& m) {
   bind_model(m);
   nb::class_<FitResult>(m, "FitResult", "A model, and what learning together gained each agent.")
       .def_prop_ro("model", [](const FitResult& r) { return r.model; })
-      .def_prop_ro("notes", [](const FitResult& r) {
-            return spell_options(r.notes, OptionStyle::kPython);
-          })
+      .def_prop_ro("notes",
+                   [](const FitResult& r) { return spell_options(r.notes, OptionStyle::kPython); })
       .def_ro("scored", &FitResult::scored)
       .def_ro("seconds", &FitResult::seconds)
       .def_ro("threads", &FitResult::threads)

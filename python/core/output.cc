@@ -24,9 +24,9 @@ Files pilot_files(const FitOptions& fit, double share, const std::function<Frame
     PilotOptions o{.share = share, .seed = fit.frame.seed, .threads = fit.threads};
     o.centre = fit.centre;
     const PilotResult result = pilot(frame(), o);
-    Files files = {{"summary.json", pilot_summary_json(result, {.share = share,
-                                                                .seed = o.seed,
-                                                                .command = "affpcl.affinity"})},
+    Files files = {{"summary.json",
+                    pilot_summary_json(
+                        result, {.share = share, .seed = o.seed, .command = "affpcl.affinity"})},
                    {"affinity.csv", pilot_agents_csv(result)}};
     if (!result.distance.empty()) files.emplace_back("matrix.csv", pilot_matrix_csv(result));
     return files;

@@ -25,7 +25,8 @@ class Mpi final : public Processes {
     MPI_Type_commit(&fixed_);
     MPI_Op_create(
         [](void* from, void* to, int* count, MPI_Datatype*) {
-          for (int k = 0; k < *count; ++k) static_cast<Fixed*>(to)[k] += static_cast<Fixed*>(from)[k];
+          for (int k = 0; k < *count; ++k)
+            static_cast<Fixed*>(to)[k] += static_cast<Fixed*>(from)[k];
         },
         1, &add_);
   }
@@ -151,8 +152,7 @@ class Mpi final : public Processes {
       f(bytes.data() + at, as_int(std::min(kLargest, bytes.size() - at)));
   }
   static void broadcast_from(int rank, Bytes bytes) {
-    in_pieces(bytes,
-              [&](std::byte* p, int n) { MPI_Bcast(p, n, MPI_BYTE, rank, MPI_COMM_WORLD); });
+    in_pieces(bytes, [&](std::byte* p, int n) { MPI_Bcast(p, n, MPI_BYTE, rank, MPI_COMM_WORLD); });
   }
   // MPI_Allgatherv takes starts as ints, so every rank broadcasts its bytes in turn.
   void all_gather_large(ConstBytes mine, Counts counts, Bytes all) const {
@@ -165,8 +165,7 @@ class Mpi final : public Processes {
     }
   }
   void send(Bytes bytes, int to) {
-    in_pieces(bytes,
-              [&](std::byte* p, int n) { MPI_Send(p, n, MPI_BYTE, to, 0, MPI_COMM_WORLD); });
+    in_pieces(bytes, [&](std::byte* p, int n) { MPI_Send(p, n, MPI_BYTE, to, 0, MPI_COMM_WORLD); });
     sent(bytes.size());
   }
   static void receive(Bytes bytes, int from) {
