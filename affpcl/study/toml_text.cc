@@ -23,6 +23,7 @@ class Scanner {
         skip_header();
       } else {
         require_ascii("outside strings and comments TOML has ASCII letters only");
+        if (c == '[' || c == '{') require_begin("a list or a table begins a value");
         depth_ += (c == '[' || c == '{') - (c == ']' || c == '}');
         begins_line_ = c == '\n' || (begins_line_ && (c == ' ' || c == '\t'));
         advance();
@@ -47,6 +48,11 @@ class Scanner {
     const auto c = static_cast<unsigned char>(at_ < text_.size() ? text_[at_] : ' ');
     if (c >= 0x80 || c == 0x7f || (c < ' ' && c != '\t' && c != '\n' && c != '\r')) refuse(why);
   }
+  // Right behind a number, say, it is a part of that to the parser.
+  void require_begin(std::string_view why) {
+    if (at_ > 0 && std::string_view(" \t\r\n=[{,.").find(text_[at_ - 1]) == std::string_view::npos)
+      refuse(why);
+  }
   // The [ or [[ of a table, up to its name.
   void skip_header() {
     begins_line_ = false;
@@ -62,8 +68,7 @@ class Scanner {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
   }
   void skip_string(char quote) {
-    if (at_ > 0 && std::string_view(" \t\r\n=[{,.").find(text_[at_ - 1]) == std::string_view::npos)
-      refuse("a string begins a key or a value");  // to the parser it is part of a number, say
+    require_begin("a string begins a key or a value");
     begins_line_ = false;
     const std::string three(3, quote);
     const bool lines = begins(three);

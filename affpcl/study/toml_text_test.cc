@@ -41,6 +41,13 @@ TEST(TomlText, AStringBeginsAKeyOrAValue) {
   EXPECT_EQ(line("a = 'b''c'\n"), 1u);
 }
 
+TEST(TomlText, AListOrATableBeginsAValue) {
+  EXPECT_EQ(line("a = [[1],[2, {b=[3],c={}}]]\nd={e =[]}\n"), 0u);
+  EXPECT_EQ(line("a = [2x[\"f\xc2\xa1\"]]\n"), 1u);  // to the parser a number goes on
+  EXPECT_EQ(line("a = 1{}\n"), 1u);
+  EXPECT_EQ(toml_fault("a = 1[\n").what, "'[': a list or a table begins a value");
+}
+
 TEST(TomlText, ControlCharactersBelongInStringsAndComments) {
   EXPECT_EQ(line(std::string_view("a = 1\n\0b = 2\n", 13)), 2u);
   EXPECT_EQ(line("a\x7f = 1\n"), 1u);
