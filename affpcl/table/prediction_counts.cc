@@ -17,7 +17,7 @@ constexpr std::size_t kNumbers = kGrid + PredictionTally::kFine;
 std::size_t bin_of(double at, std::size_t count) {
   const double place = (at + 1) / 2 * static_cast<double>(count);
   if (!(place > 0)) return 0;
-  return std::min(static_cast<std::size_t>(place), count - 1);
+  return place < static_cast<double>(count) ? static_cast<std::size_t>(place) : count - 1;
 }
 
 }  // namespace
