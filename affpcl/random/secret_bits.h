@@ -1,4 +1,4 @@
-// Bits that nobody can foretell, from the operating system through libsodium.
+// Bits that cannot be predicted, from the operating system through libsodium.
 #pragma once
 
 #include <cstdint>
