@@ -5,8 +5,11 @@ import { count, h, interval, number } from "./dom.js";
 const NORMAL_90 = 1.6449;
 const COEFFICIENTS = 20, NEAREST = 3;
 
-/** The gain as a percentage of the independent error; NaN where few held-out rows make the error smaller than the gain. */
-export const gainShare = (a) => (a.gain.mean < a.score.alone ? (100 * a.gain.mean) / a.score.alone : NaN);
+/** The gain as a percentage of the independent model's expected error, which is the chosen one's and the gain; NaN without one. */
+export const gainShare = (a) => {
+  const independent = a.score.given + a.gain.mean;
+  return independent > 0 ? (100 * a.gain.mean) / independent : NaN;
+};
 
 const percent = (to, from) => (from > 0 ? `${to <= from ? "−" : "+"}${number(100 * Math.abs(1 - to / from), 3)} %` : "");
 
@@ -61,7 +64,7 @@ export function agentCard(result, known) {
       h("h3", {}, a.agent),
       h("p", {}, `${count(a.rows, "row")}. Chosen model: ${a.given}${weights}.`, a.why ? ` ${a.why}.` : ""),
       score && a.gain ? h("p", {}, h("span", { class: a.verdict }, a.verdict), `: the gain is ${number(a.gain.mean)} ${interval(a.gain.lo, a.gain.hi)}` +
-        `${Number.isFinite(gainShare(a)) ? `, ${number(gainShare(a), 3)} % of its independent error` : ""}; it is above 0 with probability ${number(a.probability, 3)}.`) : null,
+        `${Number.isFinite(gainShare(a)) ? `, ${number(gainShare(a), 3)} % of its independent model's expected error` : ""}; it is above 0 with probability ${number(a.probability, 3)}.`) : null,
       score ? scores(result, a) : null,
       known ? model(result, known, a) : null, known ? nearest(a) : null].flat().filter(Boolean));
   }

@@ -380,6 +380,12 @@ async function agentsFound(name, { page, summary }) {
   const reasons = summary.agents.filter((a) => a.why).length;
   check(`${name}: a page of agents`, shown.length === Math.min(25, summary.agents.length), shown.length);
   if (reasons) check(`${name}: agents with a reason come first`, summary.agents.find((a) => a.agent === shown[0]).why !== "", shown[0]);
+  const heads = await page.$$eval("#agents thead th", (list) => list.map((th) => th.textContent));
+  const share = heads.findIndex((head) => head.startsWith("gain, %")) + 1;
+  const first = summary.agents.find((a) => a.agent === shown[0]);
+  if (share > 0 && first.score.given + first.gain.mean > 0)
+    near(`${name}: the gain in per cent is of the expected error`, numbersIn((await cells(share))[0])[0],
+      (100 * first.gain.mean) / (first.score.given + first.gain.mean), 0.01);
   await page.click("#agents th:nth-child(2) button");
   const rows = (await cells(2)).map((text) => Number(text.replaceAll(",", "")));
   check(`${name}: sorted by rows`, rows[0] === Math.max(...summary.agents.map((a) => a.rows)) && rows.every((n, i) => !i || n <= rows[i - 1]), rows.slice(0, 5));
